@@ -1,0 +1,3 @@
+//! An embedded, transactional points ledger that makes retries safe.
+
+pub mod types;
