@@ -1,0 +1,261 @@
+//! sled itself: opened with panics caught, written in one transaction a group, and synced for real (I2, I7).
+//!
+//! No panic of sled's gets past here, and no more of it is used than: a transaction, `flush`, `get`, and one
+//! iterator while nothing is written.
+
+use std::fs::File;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use parking_lot::{Mutex, const_mutex};
+use sled::transaction::{ConflictableTransactionError, TransactionError};
+
+use super::files::fault;
+use super::generation::Generation;
+use crate::engine::NewPage;
+use crate::error::{Fault, OpenError};
+
+/// Pages that one transaction removes at most.
+const TRUNCATE_PAGES: usize = 8;
+
+/// sled lets a lock go some time after a database is dropped: how often, and how long, to wait for that.
+const RELEASE_TRIES: u32 = 100;
+const RELEASE_WAIT: Duration = Duration::from_millis(10);
+
+/// Held over each transaction and each flush in this process.
+///
+/// A flush that hangs is woken by another thread's flush, which waits behind any transaction that waits for
+/// sled's process-wide lock. So no transaction of ours may wait while a flush of ours is under way.
+static SLED: Mutex<()> = const_mutex(());
+
+/// An open sled database with the journal's tree.
+#[derive(Debug)]
+pub(super) struct Database {
+    db: sled::Db,
+    journal: sled::Tree,
+    /// Our own descriptor of the log: it sees write errors that sled's would swallow.
+    log: File,
+    log_path: PathBuf,
+    log_len: AtomicU64,
+}
+
+impl Database {
+    /// Opens the files of a generation, or makes them.
+    pub(super) fn open(generation: &Generation, cache_bytes: u64) -> Result<Self, OpenError> {
+        generation.remove_unfinished_snapshots()?;
+        let config = sled::Config::new().path(generation.path()).cache_capacity(cache_bytes).flush_every_ms(None);
+        let refused = |what: String| OpenError::Corrupt { what: what.into(), file: Some(generation.path().into()) };
+        let (db, journal) = match open_patiently(&config) {
+            Ok(opened) => opened,
+            Err(Caught::Sled(sled::Error::Io(error))) => {
+                return Err(OpenError::Io(fault("open", generation.path(), &error)));
+            }
+            Err(caught) => return Err(refused(format!("the engine cannot read its files: {caught}"))),
+        };
+        let log_path = generation.log_path();
+        let log = File::options()
+            .read(true)
+            .write(true)
+            .open(&log_path)
+            .map_err(|error| OpenError::Io(fault("open", &log_path, &error)))?;
+        let database = Self { db, journal, log, log_path, log_len: AtomicU64::new(0) };
+        // Opening writes, and reuses segments: nothing more may be written before that is on the disk.
+        database.sync().map_err(OpenError::Io)?;
+        Ok(database)
+    }
+
+    /// Appends pages in one transaction.
+    pub(super) fn append(&self, pages: &[NewPage]) -> Result<(), Fault> {
+        let _turn = SLED.lock();
+        caught(|| {
+            // The closure may run again; it only writes what it is given.
+            let appended = self.journal.transaction(|journal| {
+                for (first, bytes) in pages {
+                    journal.insert(&first.to_be_bytes(), bytes.as_slice())?;
+                }
+                Ok::<_, ConflictableTransactionError<()>>(())
+            });
+            appended.map_err(transaction_fault)?;
+            // sled splits a full leaf when it is next walked over, whoever does it. Walked over here, that is
+            // written before our sync and not by some reader after it.
+            for (first, _) in pages.iter().chain(pages.last()) {
+                self.journal.get(first.to_be_bytes()).map_err(Caught::Sled)?;
+            }
+            Ok(())
+        })
+        .map_err(|caught| caught.into_fault("append"))
+    }
+
+    /// Removes the pages from a number on.
+    pub(super) fn truncate(&self, from: u64) -> Result<(), Fault> {
+        let keys: Vec<u64> = self
+            .pages()
+            .filter_map(|page| page.map(|(first, _)| (first >= from).then_some(first)).transpose())
+            .collect::<Result<_, _>>()?;
+        for keys in keys.chunks(TRUNCATE_PAGES) {
+            let _turn = SLED.lock();
+            caught(|| {
+                let removed = self.journal.transaction(|journal| {
+                    for first in keys {
+                        journal.remove(&first.to_be_bytes())?;
+                    }
+                    Ok::<_, ConflictableTransactionError<()>>(())
+                });
+                removed.map_err(transaction_fault)
+            })
+            .map_err(|caught| caught.into_fault("truncate"))?;
+        }
+        Ok(())
+    }
+
+    /// Makes everything written so far durable, or fails for good: a sync that failed once is never tried again.
+    pub(super) fn sync(&self) -> Result<(), Fault> {
+        self.flush()?;
+        self.log.sync_data().map_err(|error| fault("sync", &self.log_path, &error))?;
+        self.check_log()
+    }
+
+    /// Hands everything to the system; another thread's call wakes one that hangs.
+    fn flush(&self) -> Result<(), Fault> {
+        let _turn = SLED.lock();
+        self.nudge()
+    }
+
+    /// The same without waiting for a turn: for the thread that wakes a flush that hangs.
+    pub(super) fn nudge(&self) -> Result<(), Fault> {
+        caught(|| self.db.flush().map_err(Caught::Sled)).map(|_| ()).map_err(|caught| caught.into_fault("flush"))
+    }
+
+    /// The file that was synced must still be the store's: not removed, not cut.
+    fn check_log(&self) -> Result<(), Fault> {
+        let metadata = self.log.metadata().map_err(|error| fault("look at", &self.log_path, &error))?;
+        let before = self.log_len.swap(metadata.len(), Ordering::Relaxed);
+        let name = self.log_path.display();
+        // A file shrinks by sled's own hand only at its end, by whole segments, and never to nothing.
+        if metadata.len() == 0 && before > 0 {
+            return Err(Fault::new(format!("{name} was cut while it was open")));
+        }
+        #[cfg(unix)]
+        if std::os::unix::fs::MetadataExt::nlink(&metadata) == 0 {
+            return Err(Fault::new(format!("{name} was removed while it was open")));
+        }
+        Ok(())
+    }
+
+    /// The page with this first number.
+    pub(super) fn page(&self, first: u64) -> Result<Option<sled::IVec>, Fault> {
+        caught(|| self.journal.get(first.to_be_bytes()).map_err(Caught::Sled))
+            .map_err(|caught| caught.into_fault("read"))
+    }
+
+    /// All pages by rising number, while nothing is written.
+    pub(super) fn pages(&self) -> impl Iterator<Item = Result<(u64, sled::IVec), Fault>> {
+        let mut rows = self.journal.iter();
+        let mut failed = false;
+        std::iter::from_fn(move || {
+            if failed {
+                // sled's iterator gives one error for ever.
+                return None;
+            }
+            let page = match caught(|| rows.next().transpose().map_err(Caught::Sled)) {
+                Ok(None) => return None,
+                Ok(Some((key, bytes))) => match <[u8; 8]>::try_from(key.as_ref()) {
+                    Ok(first) => Ok((u64::from_be_bytes(first), bytes)),
+                    Err(_) => Err(Fault::new(format!("a page has an impossible key, len={}", key.len()))),
+                },
+                Err(caught) => Err(caught.into_fault("scan")),
+            };
+            failed = page.is_err();
+            Some(page)
+        })
+    }
+
+    /// Drops the database, panics caught, and says whether sled let go of its files.
+    pub(super) fn drop_wholly(self) -> bool {
+        let Self { db, journal, log, log_path, .. } = self;
+        let dropped = catch_unwind(AssertUnwindSafe(move || {
+            drop(journal);
+            drop(db);
+            drop(log);
+        }));
+        dropped.is_ok() && released(&log_path)
+    }
+}
+
+/// Waits, for a second at most, until sled's own lock on its log is free.
+fn released(log_path: &std::path::Path) -> bool {
+    (0..RELEASE_TRIES).any(|attempt| {
+        if attempt > 0 {
+            wait();
+        }
+        File::open(log_path).is_ok_and(|file| file.try_lock().is_ok())
+    })
+}
+
+/// Opens sled; the lock of a database that was dropped just now is waited for, a second at most.
+fn open_patiently(config: &sled::Config) -> Result<(sled::Db, sled::Tree), Caught> {
+    let mut attempt: u32 = 0;
+    loop {
+        let opened = caught(|| {
+            let db = config.open().map_err(Caught::Sled)?;
+            let journal = db.open_tree("journal").map_err(Caught::Sled)?;
+            Ok((db, journal))
+        });
+        attempt = attempt.saturating_add(1);
+        match opened {
+            Err(Caught::Sled(sled::Error::Io(error))) if is_locked(&error) && attempt < RELEASE_TRIES => wait(),
+            opened => return opened,
+        }
+    }
+}
+
+/// sled wraps the answer of a lock that is taken into an error of kind `Other`.
+fn is_locked(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::WouldBlock || error.to_string().contains("could not acquire lock")
+}
+
+/// Between two looks at a lock that nothing announces.
+#[allow(clippy::disallowed_methods, reason = "nothing tells when sled's threads let go of a lock")]
+fn wait() {
+    std::thread::sleep(RELEASE_WAIT);
+}
+
+/// What came out of sled instead of an answer.
+#[derive(Debug, thiserror::Error)]
+enum Caught {
+    #[error(transparent)]
+    Sled(sled::Error),
+    #[error("{0}")]
+    Panic(String),
+}
+
+impl Caught {
+    fn into_fault(self, doing: &str) -> Fault {
+        match self {
+            Self::Sled(sled::Error::Io(error)) => Fault::io(&format!("the engine cannot {doing}"), &error),
+            other => Fault::new(format!("the engine cannot {doing}: {other}")),
+        }
+    }
+}
+
+fn transaction_fault(error: TransactionError<()>) -> Caught {
+    match error {
+        TransactionError::Storage(error) => Caught::Sled(error),
+        TransactionError::Abort(()) => Caught::Panic("a transaction aborted itself".into()),
+    }
+}
+
+/// Runs a piece of sled; a panic in it becomes an error.
+fn caught<T>(act: impl FnOnce() -> Result<T, Caught>) -> Result<T, Caught> {
+    catch_unwind(AssertUnwindSafe(act)).unwrap_or_else(|payload| {
+        let text = payload
+            .downcast_ref::<String>()
+            .map(String::as_str)
+            .or_else(|| payload.downcast_ref::<&str>().copied())
+            .unwrap_or("it panicked");
+        Err(Caught::Panic(text.to_owned()))
+    })
+}

@@ -1,0 +1,300 @@
+//! The store's directory: who has it, what it is, which generation counts (I11).
+//!
+//! | name | what |
+//! |---|---|
+//! | `LOCK` | locked while the store is open; never removed |
+//! | `CREATING` | there while a store is being made: nothing was ever acknowledged |
+//! | `FORMAT` | written last when a store is made: format and identity |
+//! | `WATERMARK` | how far the journal had got |
+//! | `CURRENT` | which generation counts |
+//! | `RESERVE` | room for recovery on a full disk |
+//! | `gen-N` | sled's files |
+
+use std::fs::{self, File, TryLockError};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::files::{self, fault};
+use super::generation::Generation;
+use super::space;
+use crate::error::OpenError;
+use crate::journal::StoreId;
+
+/// The directory format that this program writes, and the newest it reads.
+const FORMAT: u32 = 1;
+
+/// The lock on a directory, held while it lives.
+#[derive(Debug)]
+pub(super) struct Lock {
+    _file: File,
+}
+
+/// What the `FORMAT` file says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Format {
+    pub(super) store: StoreId,
+}
+
+/// A store's directory, locked by this process.
+#[derive(Clone, Debug)]
+pub(super) struct Directory {
+    path: PathBuf,
+}
+
+impl Directory {
+    /// Takes the directory, if it is one of a store or may become one.
+    pub(super) fn lock(path: &Path, create: bool) -> Result<(Self, Lock), OpenError> {
+        let directory = Self { path: path.into() };
+        let failed = |doing: &str, error: io::Error| OpenError::Io(fault(doing, path, &error));
+        if !directory.has("FORMAT")? {
+            match fs::read_dir(path) {
+                Ok(entries) => directory.refuse_foreign(entries)?,
+                Err(error) if error.kind() == io::ErrorKind::NotFound && create => {
+                    fs::create_dir_all(path).map_err(|error| failed("create", error))?;
+                    files::sync_parent(path).map_err(OpenError::Io)?;
+                }
+                Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
+                    return Err(OpenError::Foreign { path: path.into() });
+                }
+                Err(error) => return Err(failed("open", error)),
+            }
+            if !create {
+                return Err(failed("open", io::Error::from(io::ErrorKind::NotFound)));
+            }
+        }
+        let lock_path = directory.path.join("LOCK");
+        let file = File::options()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(&lock_path)
+            .map_err(|error| OpenError::Io(fault("open", &lock_path, &error)))?;
+        match file.try_lock() {
+            Ok(()) => Ok((directory, Lock { _file: file })),
+            Err(TryLockError::WouldBlock) => Err(OpenError::AlreadyOpen { path: path.into() }),
+            Err(TryLockError::Error(error)) => Err(OpenError::Io(fault("lock", &lock_path, &error))),
+        }
+    }
+
+    /// Without `FORMAT` and `CREATING`, only an empty directory may become a store; an empty `LOCK` may be there.
+    fn refuse_foreign(&self, entries: fs::ReadDir) -> Result<(), OpenError> {
+        if self.has("CREATING")? {
+            return Ok(());
+        }
+        for entry in entries {
+            let entry = entry.map_err(|error| OpenError::Io(fault("list", &self.path, &error)))?;
+            let empty_lock =
+                entry.file_name() == "LOCK" && entry.metadata().is_ok_and(|m| m.is_file() && m.len() == 0);
+            if !empty_lock {
+                return Err(OpenError::Foreign { path: self.path.clone() });
+            }
+        }
+        Ok(())
+    }
+
+    fn has(&self, name: &str) -> Result<bool, OpenError> {
+        let path = self.path.join(name);
+        match path.try_exists() {
+            Err(error) if error.kind() == io::ErrorKind::NotADirectory => Ok(false),
+            checked => checked.map_err(|error| OpenError::Io(fault("look for", &path, &error))),
+        }
+    }
+
+    /// The directory itself.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Where the watermark is.
+    pub(super) fn watermark_path(&self) -> PathBuf {
+        self.path.join("WATERMARK")
+    }
+
+    /// Where the reserve is.
+    pub(super) fn reserve_path(&self) -> PathBuf {
+        self.path.join("RESERVE")
+    }
+
+    /// What the directory says it is; `None` if it is not a finished store.
+    pub(super) fn format(&self) -> Result<Option<Format>, OpenError> {
+        let path = self.path.join("FORMAT");
+        let Some(text) = read_small(&path)? else { return Ok(None) };
+        let damaged = || corrupt("the format file is damaged", &path);
+        let fields = unseal("format", &text).ok_or_else(damaged)?;
+        let [format, store] = fields[..] else { return Err(damaged()) };
+        let found: u32 = format.parse().map_err(|_| damaged())?;
+        if found > FORMAT {
+            return Err(OpenError::NewerFormat { found, supported: FORMAT });
+        }
+        let store = parse_store(store).ok_or_else(damaged)?;
+        Ok(Some(Format { store }))
+    }
+
+    /// Says that a store is being made, and removes what an earlier attempt left.
+    pub(super) fn begin_creation(&self) -> Result<(), OpenError> {
+        if self.has("CREATING")? {
+            self.refuse_acknowledged()?;
+        } else {
+            files::replace(&self.path.join("CREATING"), b"").map_err(OpenError::Io)?;
+        }
+        for generation in self.generations()? {
+            files::remove_folder(generation.path()).map_err(OpenError::Io)?;
+        }
+        for name in ["WATERMARK", "CURRENT", "CURRENT.new", "FORMAT.new", "RESERVE"] {
+            files::remove(&self.path.join(name)).map_err(OpenError::Io)?;
+        }
+        Ok(())
+    }
+
+    /// `CREATING` says that nothing was acknowledged. A watermark that says otherwise means that the format
+    /// file was lost, and then nothing may be removed.
+    fn refuse_acknowledged(&self) -> Result<(), OpenError> {
+        let path = self.watermark_path();
+        let Some(bytes) = read_small(&path)? else { return Ok(()) };
+        if super::watermark::any_beyond_first(&bytes) {
+            return Err(corrupt("the format file is missing from a store that was in use", &path));
+        }
+        Ok(())
+    }
+
+    /// A store is made and the sign of its making is still there: takes it away.
+    pub(super) fn finish_creation(&self) -> Result<(), OpenError> {
+        let creating = self.path.join("CREATING");
+        if self.has("CREATING")? {
+            files::remove(&creating).and_then(|()| files::sync_folder(&self.path)).map_err(OpenError::Io)?;
+        }
+        Ok(())
+    }
+
+    /// The folder for a new store's first generation.
+    pub(super) fn first_generation(&self) -> Result<Generation, OpenError> {
+        let generation = Generation::numbered(&self.path, 1);
+        let path = generation.path();
+        fs::create_dir(path).map_err(|error| OpenError::Io(fault("create", path, &error)))?;
+        Ok(generation)
+    }
+
+    /// The generation that counts.
+    pub(super) fn current(&self, store: StoreId) -> Result<Generation, OpenError> {
+        let path = self.path.join("CURRENT");
+        let text = read_small(&path)?.ok_or_else(|| corrupt("the file that names the generation is missing", &path))?;
+        let damaged = || corrupt("the file that names the generation is damaged", &path);
+        let fields = unseal("current", &text).ok_or_else(damaged)?;
+        let [number, owner] = fields[..] else { return Err(damaged()) };
+        if parse_store(owner) != Some(store) {
+            return Err(corrupt("the file that names the generation belongs to another store", &path));
+        }
+        let generation = Generation::numbered(&self.path, number.parse().map_err(|_| damaged())?);
+        for file in ["db", "conf"] {
+            let path = generation.path().join(file);
+            match path.try_exists() {
+                Ok(true) => {}
+                Ok(false) => return Err(corrupt("a file of the generation is missing", &path)),
+                Err(error) => return Err(OpenError::Io(fault("look for", &path, &error))),
+            }
+        }
+        Ok(generation)
+    }
+
+    /// Copies a generation to a new one, whose number is above all there are, and says how many bytes that was.
+    pub(super) fn copy_generation(&self, from: &Generation) -> Result<(Generation, u64), OpenError> {
+        let len = from.len()?;
+        let needed = len.saturating_add(space::GROUP_BYTES);
+        space::check_or_give_reserve(&self.path, &self.reserve_path(), needed)
+            .map_err(|s| OpenError::DiskFull { available: s.available, needed: s.needed })?;
+        let highest = self.generations()?.iter().map(Generation::number).max().unwrap_or_default();
+        let copy = Generation::numbered(&self.path, highest.saturating_add(1));
+        let copied = from.digest().and_then(|digest| {
+            if from.copy_to(&copy)? == digest {
+                Ok(())
+            } else {
+                Err(corrupt("two reads of the generation gave different bytes", from.path()))
+            }
+        });
+        if copied.is_err() {
+            copy.remove();
+        }
+        copied.map(|()| (copy, len))
+    }
+
+    /// Makes a generation the one that counts, at once or not at all.
+    pub(super) fn set_current(&self, store: StoreId, generation: &Generation) -> Result<(), crate::error::Fault> {
+        let text = seal("current", &[generation.number().to_string(), store_text(store)]);
+        files::replace(&self.path.join("CURRENT"), text.as_bytes())
+    }
+
+    /// The store is open and sound: it is finished, and only the generation that counts is kept.
+    pub(super) fn complete(&self, store: StoreId, current: &Generation) -> Result<(), crate::error::Fault> {
+        let format = self.path.join("FORMAT");
+        if !format.exists() {
+            files::replace(&format, seal("format", &[FORMAT.to_string(), store_text(store)]).as_bytes())?;
+            files::remove(&self.path.join("CREATING"))?;
+        }
+        let generations = self.generations().map_err(|error| crate::error::Fault::new(error.to_string()))?;
+        for other in generations.iter().filter(|other| other.number() != current.number()) {
+            other.remove();
+        }
+        files::sync_folder(&self.path)
+    }
+
+    fn generations(&self) -> Result<Vec<Generation>, OpenError> {
+        let failed = |error: io::Error| OpenError::Io(fault("list", &self.path, &error));
+        let mut generations = Vec::new();
+        for entry in fs::read_dir(&self.path).map_err(failed)? {
+            let name = entry.map_err(failed)?.file_name();
+            if let Some(number) = name.to_str().and_then(Generation::number_of) {
+                generations.push(Generation::numbered(&self.path, number));
+            }
+        }
+        Ok(generations)
+    }
+}
+
+/// A new identity.
+pub(super) fn random_store() -> Result<StoreId, OpenError> {
+    let mut id = [0; 16];
+    getrandom::fill(&mut id)
+        .map_err(|error| OpenError::Io(crate::error::Fault::new(format!("no random bytes: {error}"))))?;
+    Ok(StoreId(id))
+}
+
+fn corrupt(what: &str, file: &Path) -> OpenError {
+    OpenError::Corrupt { what: what.into(), file: Some(file.into()) }
+}
+
+/// Reads a file that is small by right; one that is not is cut, and so found to be damaged.
+fn read_small(path: &Path) -> Result<Option<Vec<u8>>, OpenError> {
+    use std::io::Read;
+    let mut bytes = Vec::new();
+    match File::open(path).and_then(|file| file.take(1 << 16).read_to_end(&mut bytes)) {
+        Ok(_) => Ok(Some(bytes)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(OpenError::Io(fault("read", path, &error))),
+    }
+}
+
+/// A line for people and programs: what it is, its fields, and a checksum.
+fn seal(kind: &str, fields: &[String]) -> String {
+    let body = format!("pointstore {kind} {}", fields.join(" "));
+    format!("{body} {:08x}\n", crc32fast::hash(body.as_bytes()))
+}
+
+fn unseal<'a>(kind: &str, bytes: &'a [u8]) -> Option<Vec<&'a str>> {
+    let line = std::str::from_utf8(bytes).ok()?.strip_suffix('\n')?;
+    let (body, crc) = line.rsplit_once(' ')?;
+    if crc != format!("{:08x}", crc32fast::hash(body.as_bytes())) {
+        return None;
+    }
+    let fields = body.strip_prefix("pointstore ")?.strip_prefix(kind)?.strip_prefix(' ')?;
+    Some(fields.split(' ').collect())
+}
+
+fn store_text(store: StoreId) -> String {
+    format!("{:032x}", u128::from_be_bytes(store.0))
+}
+
+fn parse_store(text: &str) -> Option<StoreId> {
+    let store = StoreId(u128::from_str_radix(text, 16).ok()?.to_be_bytes());
+    (store_text(store) == text).then_some(store)
+}

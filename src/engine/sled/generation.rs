@@ -1,0 +1,185 @@
+//! A generation: one folder of sled's files, read as plain bytes (I11).
+//!
+//! sled's recovery rewrites what it reads, and throws away whatever lies behind the first thing it cannot
+//! read. So unless the files are known to be as they were closed, it only ever gets a copy.
+
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+
+use super::files::{self, fault};
+use crate::error::{Fault, OpenError};
+
+const READ_LEN: usize = 1 << 20;
+
+/// A numbered folder with sled's files.
+#[derive(Clone, Debug)]
+pub(super) struct Generation {
+    number: u64,
+    path: PathBuf,
+}
+
+impl Generation {
+    /// The generation with a number, in a store's directory.
+    pub(super) fn numbered(directory: &Path, number: u64) -> Self {
+        Self { number, path: directory.join(format!("gen-{number}")) }
+    }
+
+    /// The number in a folder's name, if it is one of a generation.
+    pub(super) fn number_of(name: &str) -> Option<u64> {
+        let digits = name.strip_prefix("gen-")?;
+        let number = digits.parse().ok()?;
+        (format!("gen-{number}") == name).then_some(number)
+    }
+
+    /// Its number.
+    pub(super) fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// Its folder.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// sled's log.
+    pub(super) fn log_path(&self) -> PathBuf {
+        self.path.join("db")
+    }
+
+    /// Bytes of all its files.
+    pub(super) fn len(&self) -> Result<u64, OpenError> {
+        self.files()?.iter().try_fold(0, |sum: u64, name| {
+            let path = self.path.join(name);
+            let metadata = fs::metadata(&path).map_err(|error| OpenError::Io(fault("read", &path, &error)))?;
+            Ok(sum.saturating_add(metadata.len()))
+        })
+    }
+
+    /// Reads every byte of every file; the answer changes when a name, a length or a byte does.
+    pub(super) fn digest(&self) -> Result<u32, OpenError> {
+        self.read_all(|_, _| Ok(()))
+    }
+
+    /// Copies every byte to another generation, which must not exist yet, and makes that durable.
+    ///
+    /// Really copies: pages that failed to reach the disk may look clean to the system, and would be shared by
+    /// anything cleverer.
+    pub(super) fn copy_to(&self, other: &Self) -> Result<u32, OpenError> {
+        fs::create_dir(&other.path).map_err(|error| OpenError::Io(fault("create", &other.path, &error)))?;
+        let mut open: Option<(PathBuf, File)> = None;
+        let digest = self.read_all(|name, bytes| {
+            let path = other.path.join(name);
+            if open.as_ref().is_none_or(|(name, _)| *name != path) {
+                if let Some(folder) = path.parent() {
+                    fs::create_dir_all(folder).map_err(|error| OpenError::Io(fault("create", folder, &error)))?;
+                }
+                let file = File::create(&path).map_err(|error| OpenError::Io(fault("create", &path, &error)))?;
+                open = Some((path.clone(), file));
+            }
+            match &mut open {
+                Some((_, file)) => {
+                    file.write_all(bytes).map_err(|error| OpenError::Io(fault("write", &path, &error)))
+                }
+                None => Ok(()),
+            }
+        })?;
+        other.sync_files().map_err(OpenError::Io)?;
+        Ok(digest)
+    }
+
+    /// Removes what is left of a snapshot that was being written when the process ended.
+    ///
+    /// sled takes such a file for a finished snapshot, and then can never open again.
+    pub(super) fn remove_unfinished_snapshots(&self) -> Result<(), OpenError> {
+        for name in self.files()? {
+            let text = name.to_string_lossy();
+            if text.starts_with("snap.") && text.ends_with(".generating") {
+                files::remove(&self.path.join(&name)).map_err(OpenError::Io)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes every file and folder of it durable, and its own entry too.
+    pub(super) fn sync_files(&self) -> Result<(), Fault> {
+        let names = self.files().map_err(|error| Fault::new(error.to_string()))?;
+        for name in &names {
+            let path = self.path.join(name);
+            // Opened for writing, as some systems want for a sync.
+            File::options()
+                .read(true)
+                .write(true)
+                .open(&path)
+                .and_then(|file| file.sync_all())
+                .map_err(|error| fault("sync", &path, &error))?;
+        }
+        let blobs = self.path.join("blobs");
+        if blobs.is_dir() {
+            files::sync_folder(&blobs)?;
+        }
+        files::sync_folder(&self.path)?;
+        files::sync_parent(&self.path)
+    }
+
+    /// Removes it. What is left after an error is removed at a later opening.
+    pub(super) fn remove(&self) {
+        let _ = files::remove_folder(&self.path);
+    }
+
+    /// The names of its files, within its folder, sorted.
+    fn files(&self) -> Result<Vec<PathBuf>, OpenError> {
+        let mut names = Vec::new();
+        collect(&self.path, Path::new(""), &mut names)
+            .map_err(|error| OpenError::Io(fault("list", &self.path, &error)))?;
+        names.sort();
+        Ok(names)
+    }
+
+    fn read_all(
+        &self,
+        mut take: impl FnMut(&Path, &[u8]) -> Result<(), OpenError>,
+    ) -> Result<u32, OpenError> {
+        let mut buffer = vec![0; READ_LEN];
+        let mut hasher = crc32fast::Hasher::new();
+        for name in self.files()? {
+            let path = self.path.join(&name);
+            let failed = |error: io::Error| OpenError::Io(fault("read", &path, &error));
+            let mut file = File::open(&path).map_err(failed)?;
+            let mut len: u64 = 0;
+            loop {
+                let read = match file.read(&mut buffer) {
+                    Ok(read) => read,
+                    Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                    Err(error) => return Err(failed(error)),
+                };
+                let bytes = buffer.get(..read).unwrap_or_default();
+                hasher.update(bytes);
+                // Called for an empty file too, so that a copy has it.
+                if read > 0 || len == 0 {
+                    take(&name, bytes)?;
+                }
+                if read == 0 {
+                    break;
+                }
+                len = len.saturating_add(read as u64);
+            }
+            hasher.update(&len.to_be_bytes());
+            hasher.update(name.to_string_lossy().as_bytes());
+        }
+        Ok(hasher.finalize())
+    }
+}
+
+fn collect(root: &Path, below: &Path, names: &mut Vec<PathBuf>) -> io::Result<()> {
+    for entry in fs::read_dir(root.join(below))? {
+        let entry = entry?;
+        let name = below.join(entry.file_name());
+        if entry.file_type()?.is_dir() {
+            collect(root, &name, names)?;
+        } else {
+            names.push(name);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,87 @@
+//! The one thread of a store: wakes a flush that hangs, and syncs a watermark that waits (I7, I11).
+//!
+//! It sleeps for as long as nothing is written.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use super::Parts;
+use crate::error::Fault;
+
+/// How often it looks while something is written: the age of an unsynced watermark, and of a hanging flush.
+const TICK: Duration = Duration::from_secs(1);
+
+/// A running helper.
+#[derive(Debug)]
+pub(super) struct Helper {
+    signals: Arc<Signals>,
+    thread: JoinHandle<()>,
+}
+
+#[derive(Debug, Default)]
+struct Signals {
+    /// Something was written since the last tick.
+    active: AtomicBool,
+    /// It sleeps until it is woken.
+    asleep: AtomicBool,
+    stop: AtomicBool,
+}
+
+impl Helper {
+    /// Starts it.
+    pub(super) fn start(parts: Arc<Parts>) -> Result<Self, Fault> {
+        let signals = Arc::new(Signals::default());
+        let shared = Arc::clone(&signals);
+        let thread = thread::Builder::new()
+            .name("pointstore-helper".into())
+            .spawn(move || run(&parts, &shared))
+            .map_err(|error| Fault::io("cannot start the helper thread", &error))?;
+        Ok(Self { signals, thread })
+    }
+
+    /// Says that something is about to be written.
+    pub(super) fn wake(&self) {
+        self.signals.active.store(true, Ordering::SeqCst);
+        if self.signals.asleep.swap(false, Ordering::SeqCst) {
+            self.thread.thread().unpark();
+        }
+    }
+
+    /// Ends it, and waits until it has ended.
+    pub(super) fn stop(self) {
+        self.signals.stop.store(true, Ordering::SeqCst);
+        self.thread.thread().unpark();
+        // It catches what sled may throw; there is nothing to do about anything else when closing.
+        let _ = self.thread.join();
+    }
+}
+
+fn run(parts: &Parts, signals: &Signals) {
+    while !signals.stop.load(Ordering::SeqCst) {
+        if signals.active.swap(false, Ordering::SeqCst) {
+            thread::park_timeout(TICK);
+            tick(parts);
+        } else {
+            signals.asleep.store(true, Ordering::SeqCst);
+            // Looked at again after saying so: whoever wrote before that did not see a sleeper.
+            if !signals.active.load(Ordering::SeqCst) && !signals.stop.load(Ordering::SeqCst) {
+                thread::park();
+            }
+            signals.asleep.store(false, Ordering::SeqCst);
+        }
+    }
+}
+
+fn tick(parts: &Parts) {
+    // Harmless where nothing hangs; where a flush does, this is what wakes it. Its error is that flush's to report.
+    if let Some(database) = &*parts.database.read_recursive() {
+        let _ = database.nudge();
+    }
+    let mut watermark = parts.watermark.lock();
+    if watermark.is_unsynced() && watermark.sync().is_err() {
+        // The slot is in doubt and the other one stands; the next group's write meets the same disk.
+        watermark.fail();
+    }
+}

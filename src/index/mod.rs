@@ -1,0 +1,120 @@
+//! What the journal folds into, in memory: accounts, receipts by key, pages, and where the journal ends.
+//!
+//! Everything here can be folded again from the journal and nothing else is kept (I3). `commit` folds a group
+//! in once it is durable (I8); `store` folds the whole journal when it opens one, and answers reads from it.
+
+mod accounts;
+mod chunked;
+mod pages;
+mod receipts;
+mod sharded;
+
+use std::hash::{BuildHasher, Hash, Hasher, RandomState};
+
+use crate::journal::{Chain, StoreId};
+use crate::types::{AccountId, IdempotencyKey, Operation, Position, Timestamp};
+
+pub(crate) use accounts::Accounts;
+pub(crate) use pages::Pages;
+pub(crate) use receipts::Receipts;
+
+/// Where the journal ends, and what it adds up to there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Tail {
+    /// The number of the next entry.
+    pub(crate) next: u64,
+    /// The chain over all entries.
+    pub(crate) chain: Chain,
+    /// Points ever granted, over all accounts.
+    pub(crate) granted: u128,
+    /// Points ever redeemed, over all accounts.
+    pub(crate) redeemed: u128,
+    /// The time of the newest group.
+    pub(crate) time: Timestamp,
+}
+
+impl Tail {
+    /// The end of an empty journal.
+    pub(crate) fn empty(store: StoreId) -> Self {
+        Self {
+            next: 1,
+            chain: Chain::seed(store),
+            granted: 0,
+            redeemed: 0,
+            time: Timestamp::from_unix_millis(0),
+        }
+    }
+
+    /// The same as a caller may remember it.
+    pub(crate) fn position(&self) -> Position {
+        Position::new(self.next, self.chain.get())
+    }
+}
+
+/// The fold of a journal.
+#[derive(Debug)]
+pub(crate) struct Index {
+    hasher: KeyHasher,
+    /// Where each account stands.
+    pub(crate) accounts: Accounts,
+    /// The entry of each key.
+    pub(crate) receipts: Receipts,
+    /// The page of each entry.
+    pub(crate) pages: Pages,
+    /// Where the journal ends.
+    pub(crate) tail: Tail,
+}
+
+impl Index {
+    /// The fold of an empty journal.
+    pub(crate) fn new(store: StoreId) -> Self {
+        Self {
+            hasher: KeyHasher::default(),
+            accounts: Accounts::default(),
+            receipts: Receipts::default(),
+            pages: Pages::default(),
+            tail: Tail::empty(store),
+        }
+    }
+
+    /// How this index hashes names.
+    pub(crate) fn hasher(&self) -> &KeyHasher {
+        &self.hasher
+    }
+
+    /// Bytes of memory it takes, names included, as far as it can count them.
+    pub(crate) fn memory_bytes(&self) -> u64 {
+        self.accounts
+            .memory_bytes()
+            .saturating_add(self.receipts.memory_bytes())
+            .saturating_add(self.pages.memory_bytes())
+    }
+}
+
+/// The keyed hash of names: its key is random in each process, so nobody can choose names that collide.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct KeyHasher(RandomState);
+
+impl KeyHasher {
+    /// The hash of an account.
+    pub(crate) fn account(&self, id: &AccountId) -> u64 {
+        self.account_parts(id.tenant().unwrap_or_default(), id.name())
+    }
+
+    /// The same from its parts.
+    pub(crate) fn account_parts(&self, tenant: &str, name: &str) -> u64 {
+        self.0.hash_one((tenant, name))
+    }
+
+    /// The hash of (account, operation, key).
+    pub(crate) fn receipt(&self, account: &AccountId, operation: Operation, key: &IdempotencyKey) -> u64 {
+        self.receipt_parts(account.tenant().unwrap_or_default(), account.name(), operation.code(), key.as_str())
+    }
+
+    /// The same from its parts.
+    pub(crate) fn receipt_parts(&self, tenant: &str, name: &str, operation: u8, key: &str) -> u64 {
+        let mut hasher = self.0.build_hasher();
+        (tenant, name, operation, key).hash(&mut hasher);
+        hasher.finish()
+    }
+}

@@ -1,0 +1,44 @@
+//! A hash table in many small ones, so that growing never moves more than one of them.
+
+use hashbrown::HashTable;
+
+const SHARDS: usize = 256;
+
+/// A hash table of `T`, each element found by a hash that the caller computes.
+#[derive(Debug)]
+pub(super) struct Sharded<T> {
+    shards: Box<[HashTable<T>]>,
+}
+
+impl<T> Default for Sharded<T> {
+    fn default() -> Self {
+        Self { shards: (0..SHARDS).map(|_| HashTable::new()).collect() }
+    }
+}
+
+impl<T> Sharded<T> {
+    /// The shard of a hash: by bits that a table itself hardly looks at.
+    fn shard(hash: u64) -> usize {
+        usize::from((hash >> 40).to_be_bytes()[7])
+    }
+
+    /// The elements that may have this hash.
+    pub(super) fn candidates(&self, hash: u64) -> impl Iterator<Item = &T> {
+        self.shards.get(Self::shard(hash)).into_iter().flat_map(move |shard| shard.iter_hash(hash))
+    }
+
+    /// Adds an element; `rehash` gives the hash of one that is there.
+    pub(super) fn insert(&mut self, hash: u64, value: T, rehash: impl Fn(&T) -> u64) {
+        if let Some(shard) = self.shards.get_mut(Self::shard(hash)) {
+            shard.insert_unique(hash, value, rehash);
+        }
+    }
+
+    /// Bytes of memory the tables take.
+    pub(super) fn memory_bytes(&self) -> u64 {
+        self.shards.iter().fold(0, |sum: u64, shard| {
+            sum.saturating_add(shard.allocation_size() as u64)
+                .saturating_add(size_of::<HashTable<T>>() as u64)
+        })
+    }
+}

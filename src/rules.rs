@@ -1,0 +1,184 @@
+//! The rules of the ledger, pure: what is known and a command give an entry, a replay or a refusal.
+//!
+//! Keeps I1, I3, I4 and I5, and the order of answers: key already used, then the expected sequence, then
+//! points and limits. No I/O, no clock, no locks, no bytes. `commit` runs it over what is published and what
+//! its group has decided so far; `store` replays it over the journal when it opens one.
+
+use std::collections::HashMap;
+
+use crate::error::{Difference, Refusal};
+use crate::types::{
+    AccountId, Balance, Command, Entry, IdempotencyKey, Operation, Points, Receipt, ReceiptParts, Timestamp,
+};
+
+/// What the rules may ask about the ledger as it is before a command.
+pub(crate) trait View {
+    /// Why a question could not be answered.
+    type Error;
+
+    /// Where an account stands; an account without receipts is the default.
+    fn account(&self, id: &AccountId) -> AccountState;
+
+    /// What is saved under a key.
+    fn saved(
+        &self,
+        account: &AccountId,
+        operation: Operation,
+        key: &IdempotencyKey,
+    ) -> Result<Option<Entry>, Self::Error>;
+}
+
+/// Where an account stands after some of its receipts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct AccountState {
+    /// The sum of its receipts.
+    pub(crate) balance: Balance,
+    /// How many receipts it has.
+    pub(crate) sequence: u64,
+    /// The number of the newest one, 0 for none.
+    pub(crate) last: u64,
+}
+
+impl AccountState {
+    /// The balance after moving points, or why they cannot be moved.
+    pub(crate) fn balance_after(&self, operation: Operation, points: Points) -> Result<Balance, Refusal> {
+        let (balance, requested) = (self.balance, points);
+        match operation {
+            Operation::Grant => {
+                balance.checked_add(points).ok_or(Refusal::BalanceOverflow { balance, requested })
+            }
+            Operation::Redeem => {
+                balance.checked_sub(points).ok_or(Refusal::InsufficientPoints { balance, requested })
+            }
+        }
+    }
+
+    /// Where the account stands after an entry of its own.
+    pub(crate) fn after(entry: &Entry) -> Self {
+        let receipt = &entry.receipt;
+        Self { balance: receipt.balance_after(), sequence: receipt.sequence(), last: receipt.number() }
+    }
+}
+
+/// Where a new entry would go.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Slot {
+    /// Its number in the journal.
+    pub(crate) number: u64,
+    /// The time of its group.
+    pub(crate) time: Timestamp,
+    /// Its place in its atomic list.
+    pub(crate) place: u32,
+    /// The length of that list, 1 for a single command.
+    pub(crate) list_len: u32,
+}
+
+/// What becomes of one command.
+#[derive(Debug)]
+pub(crate) enum Decision {
+    /// It has an effect: this entry.
+    Apply(Entry),
+    /// It had its effect before: this receipt.
+    Replay(Receipt),
+    /// It has none.
+    Refuse(Refusal),
+}
+
+/// Decides one command on its own.
+pub(crate) fn decide<V: View>(view: &V, command: &Command, slot: Slot) -> Result<Decision, V::Error> {
+    if let Some(saved) = view.saved(command.account(), command.operation(), command.key())? {
+        return Ok(match payload_differs(&saved.receipt, command) {
+            None => Decision::Replay(saved.receipt),
+            Some(differs) => Decision::Refuse(key_reused(saved.receipt.points(), command, differs)),
+        });
+    }
+    Ok(match effect(view.account(command.account()), command, slot) {
+        Ok(entry) => Decision::Apply(entry),
+        Err(refusal) => Decision::Refuse(refusal),
+    })
+}
+
+/// What the keys of an atomic list say before its commands are looked at.
+#[derive(Debug)]
+pub(crate) enum ListKeys {
+    /// None of them is used.
+    New,
+    /// All of them are, by this same list: its receipts.
+    Replay(Vec<Receipt>),
+    /// Some item's key was used otherwise.
+    Reused(usize, Refusal),
+}
+
+/// Resolves the keys of an atomic list: all new, or a replay of the same list, or refused.
+pub(crate) fn resolve_list<V: View>(view: &V, commands: &[Command]) -> Result<ListKeys, V::Error> {
+    let mut seen = HashMap::with_capacity(commands.len());
+    let mut replayed: Vec<Entry> = Vec::new();
+    let mut first_used = None;
+    for (index, command) in commands.iter().enumerate() {
+        let identity = (command.account(), command.operation(), command.key());
+        if let Some(earlier) = seen.insert(identity, command) {
+            let differs = if earlier.points() == command.points() { Difference::List } else { Difference::Points };
+            return Ok(ListKeys::Reused(index, key_reused(earlier.points(), command, differs)));
+        }
+        let Some(saved) = view.saved(command.account(), command.operation(), command.key())? else {
+            continue;
+        };
+        let points = saved.receipt.points();
+        let same_list = usize::try_from(saved.place) == Ok(index)
+            && usize::try_from(saved.list_len) == Ok(commands.len())
+            && replayed.last().is_none_or(|earlier| earlier.list_start() == saved.list_start());
+        let differs = payload_differs(&saved.receipt, command)
+            .or(if same_list { None } else { Some(Difference::List) });
+        if let Some(differs) = differs {
+            return Ok(ListKeys::Reused(index, key_reused(points, command, differs)));
+        }
+        first_used.get_or_insert((index, points, command));
+        replayed.push(saved);
+    }
+    Ok(match first_used {
+        None => ListKeys::New,
+        Some(_) if replayed.len() == commands.len() => {
+            ListKeys::Replay(replayed.into_iter().map(|entry| entry.receipt).collect())
+        }
+        Some((index, points, command)) => {
+            ListKeys::Reused(index, key_reused(points, command, Difference::List))
+        }
+    })
+}
+
+/// The entry a command with an unused key makes, or why it has no effect.
+pub(crate) fn effect(state: AccountState, command: &Command, slot: Slot) -> Result<Entry, Refusal> {
+    if let Some(expected) = command.expected()
+        && expected != state.sequence
+    {
+        return Err(Refusal::SequenceMismatch { expected, actual: state.sequence });
+    }
+    let balance_after = state.balance_after(command.operation(), command.points())?;
+    let receipt = Receipt::from_parts(ReceiptParts {
+        number: slot.number,
+        account: command.account().clone(),
+        operation: command.operation(),
+        key: command.key().clone(),
+        points: command.points(),
+        balance_after,
+        sequence: state.sequence.saturating_add(1),
+        recorded_at: slot.time,
+        memo: command.memo().cloned(),
+    });
+    Ok(Entry { receipt, place: slot.place, list_len: slot.list_len, previous: state.last })
+}
+
+/// In what a command differs from what was saved under its key (I5).
+fn payload_differs(saved: &Receipt, command: &Command) -> Option<Difference> {
+    if saved.points() != command.points() {
+        Some(Difference::Points)
+    } else if saved.memo() != command.memo() {
+        Some(Difference::Memo)
+    } else {
+        None
+    }
+}
+
+fn key_reused(saved: Points, command: &Command, differs: Difference) -> Refusal {
+    Refusal::KeyReused { saved, given: command.points(), differs }
+}
