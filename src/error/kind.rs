@@ -1,0 +1,89 @@
+//! What kind of error it is, which is to say: what the caller does next.
+
+use std::fmt;
+
+/// What an error means for the caller, whichever operation it came from.
+///
+/// | kind | what happened | transient | what the caller does |
+/// |---|---|---|---|
+/// | [`Invalid`](Self::Invalid) | the input can never be accepted | no | correct the input; this is final |
+/// | [`KeyReused`](Self::KeyReused) | the key stands for another request; nothing changed | no | find out which of the two was meant; this is final |
+/// | [`Rejected`](Self::Rejected) | a rule of the ledger refused the request; nothing changed, the key is unused | no | tell whoever asked; this is final |
+/// | [`Busy`](Self::Busy) | a front has no room for more work; nothing was attempted | yes | wait, then retry the same command |
+/// | [`NotAttempted`](Self::NotAttempted) | nothing was written | yes | retry the same command |
+/// | [`OutcomeUnknown`](Self::OutcomeUnknown) | the command may or may not have been applied | yes | open the store again, then retry with the *same* key |
+/// | [`Corrupt`](Self::Corrupt) | stored data is damaged or missing; the evidence is kept | no | stop, keep the directory, restore a backup |
+/// | [`Closed`](Self::Closed) | this handle is finished | no | open the store again, then retry with the same key |
+/// | [`Unavailable`](Self::Unavailable) | it could not be done now (failed read, store in use, disk full at opening); nothing changed | yes | remove the cause if it lasts, then try again |
+///
+/// *Transient* means that the same call can succeed later without anyone changing the request.
+///
+/// # Examples
+///
+/// ```
+/// use pointstore::{ErrorKind, Points};
+///
+/// let error = Points::new(0).unwrap_err();
+/// assert_eq!(error.kind(), ErrorKind::Invalid);
+/// assert!(!error.kind().is_transient());
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// The input can never be accepted.
+    Invalid,
+    /// The key stands for another request; nothing changed.
+    KeyReused,
+    /// A rule of the ledger refused the request; nothing changed, and the key is not used up.
+    Rejected,
+    /// A front has no room for more work. The store itself never answers this.
+    Busy,
+    /// Nothing was written; the same command can be tried again.
+    NotAttempted,
+    /// The command may or may not have been applied; only a retry with the same key tells.
+    OutcomeUnknown,
+    /// Stored data is damaged or missing.
+    Corrupt,
+    /// This handle is finished; the store has to be opened again.
+    Closed,
+    /// It could not be done now, and nothing changed.
+    Unavailable,
+}
+
+impl ErrorKind {
+    /// Whether the same call can succeed later without a change to the request.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use pointstore::ErrorKind;
+    ///
+    /// assert!(ErrorKind::OutcomeUnknown.is_transient());
+    /// assert!(!ErrorKind::Closed.is_transient());
+    /// ```
+    pub fn is_transient(self) -> bool {
+        match self {
+            Self::Busy | Self::NotAttempted | Self::OutcomeUnknown | Self::Unavailable => true,
+            Self::Invalid | Self::KeyReused | Self::Rejected | Self::Corrupt | Self::Closed => {
+                false
+            }
+        }
+    }
+}
+
+/// A lowercase word for logs and metrics, such as `key_reused`.
+impl fmt::Display for ErrorKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Invalid => "invalid",
+            Self::KeyReused => "key_reused",
+            Self::Rejected => "rejected",
+            Self::Busy => "busy",
+            Self::NotAttempted => "not_attempted",
+            Self::OutcomeUnknown => "outcome_unknown",
+            Self::Corrupt => "corrupt",
+            Self::Closed => "closed",
+            Self::Unavailable => "unavailable",
+        })
+    }
+}

@@ -1,0 +1,34 @@
+//! Every public error: one type for each thing that can be asked of a store.
+//!
+//! Each has a [`kind`](ErrorKind) that says what the caller should do; a wrapper shows its inner error's message as its
+//! own, or names that error as its source, never both.
+
+mod apply;
+mod fault;
+mod kind;
+mod maintain;
+mod open;
+mod refusal;
+mod storage;
+
+pub use apply::{ApplyError, AtomicError};
+pub use fault::Fault;
+pub use kind::ErrorKind;
+pub use maintain::{BackupError, CloseError};
+pub use open::OpenError;
+pub use refusal::{Difference, Refusal};
+pub use storage::{ReadError, StorageError};
+
+use crate::types::InvalidCommand;
+
+impl InvalidCommand {
+    /// Always [`ErrorKind::Invalid`].
+    pub fn kind(&self) -> ErrorKind {
+        ErrorKind::Invalid
+    }
+
+    /// Always false: the same value is refused every time.
+    pub fn is_transient(&self) -> bool {
+        self.kind().is_transient()
+    }
+}
