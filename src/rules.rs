@@ -1,32 +1,14 @@
 //! The rules of the ledger, pure: what is known and a command give an entry, a replay or a refusal.
 //!
 //! Keeps I1, I3, I4 and I5, and the order of answers: key already used, then the expected sequence, then
-//! points and limits. No I/O, no clock, no locks, no bytes. `commit` runs it over what is published and what
-//! its group has decided so far; `store` replays it over the journal when it opens one.
+//! points and limits. No I/O, no clock, no locks, no bytes: what is saved under a command's key and where its
+//! account stands come in as values, so whoever keeps them fetches them as it likes. `commit` runs the rules
+//! over what is published and what its group has decided so far; `store` checks the journal against them.
 
 use std::collections::HashMap;
 
 use crate::error::{Difference, Refusal};
-use crate::types::{
-    AccountId, Balance, Command, Entry, IdempotencyKey, Operation, Points, Receipt, ReceiptParts, Timestamp,
-};
-
-/// What the rules may ask about the ledger as it is before a command.
-pub(crate) trait View {
-    /// Why a question could not be answered.
-    type Error;
-
-    /// Where an account stands; an account without receipts is the default.
-    fn account(&self, id: &AccountId) -> AccountState;
-
-    /// What is saved under a key.
-    fn saved(
-        &self,
-        account: &AccountId,
-        operation: Operation,
-        key: &IdempotencyKey,
-    ) -> Result<Option<Entry>, Self::Error>;
-}
+use crate::types::{Balance, Command, Entry, Operation, Points, Receipt, ReceiptParts, Timestamp};
 
 /// Where an account stands after some of its receipts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -73,29 +55,24 @@ pub(crate) struct Slot {
     pub(crate) list_len: u32,
 }
 
-/// What becomes of one command.
+/// What the key of one command says before the command is looked at.
 #[derive(Debug)]
-pub(crate) enum Decision {
-    /// It has an effect: this entry.
-    Apply(Entry),
-    /// It had its effect before: this receipt.
+pub(crate) enum Known {
+    /// It is not used.
+    New,
+    /// The same command had its effect before: this receipt.
     Replay(Receipt),
-    /// It has none.
-    Refuse(Refusal),
+    /// It was used for something else.
+    Reused(Refusal),
 }
 
-/// Decides one command on its own.
-pub(crate) fn decide<V: View>(view: &V, command: &Command, slot: Slot) -> Result<Decision, V::Error> {
-    if let Some(saved) = view.saved(command.account(), command.operation(), command.key())? {
-        return Ok(match payload_differs(&saved.receipt, command) {
-            None => Decision::Replay(saved.receipt),
-            Some(differs) => Decision::Refuse(key_reused(saved.receipt.points(), command, differs)),
-        });
+/// Resolves the key of one command, given what is saved under it.
+pub(crate) fn resolve(saved: Option<Entry>, command: &Command) -> Known {
+    let Some(saved) = saved else { return Known::New };
+    match payload_differs(&saved.receipt, command) {
+        None => Known::Replay(saved.receipt),
+        Some(differs) => Known::Reused(key_reused(saved.receipt.points(), command, differs)),
     }
-    Ok(match effect(view.account(command.account()), command, slot) {
-        Ok(entry) => Decision::Apply(entry),
-        Err(refusal) => Decision::Refuse(refusal),
-    })
 }
 
 /// What the keys of an atomic list say before its commands are looked at.
@@ -110,40 +87,43 @@ pub(crate) enum ListKeys {
 }
 
 /// Resolves the keys of an atomic list: all new, or a replay of the same list, or refused.
-pub(crate) fn resolve_list<V: View>(view: &V, commands: &[Command]) -> Result<ListKeys, V::Error> {
-    let mut seen = HashMap::with_capacity(commands.len());
+///
+/// Each command comes with what is saved under its key.
+pub(crate) fn resolve_list<'a>(list: impl ExactSizeIterator<Item = (&'a Command, Option<Entry>)>) -> ListKeys {
+    let len = list.len();
+    let mut seen = HashMap::with_capacity(len);
     let mut replayed: Vec<Entry> = Vec::new();
     let mut first_used = None;
-    for (index, command) in commands.iter().enumerate() {
+    for (index, (command, saved)) in list.enumerate() {
         let identity = (command.account(), command.operation(), command.key());
         if let Some(earlier) = seen.insert(identity, command) {
-            let differs = if earlier.points() == command.points() { Difference::List } else { Difference::Points };
-            return Ok(ListKeys::Reused(index, key_reused(earlier.points(), command, differs)));
+            let saved = earlier.points();
+            let differs = if saved == command.points() { Difference::List } else { Difference::Points };
+            return ListKeys::Reused(index, key_reused(saved, command, differs));
         }
-        let Some(saved) = view.saved(command.account(), command.operation(), command.key())? else {
-            continue;
-        };
-        let points = saved.receipt.points();
+        let Some(saved) = saved else { continue };
         let same_list = usize::try_from(saved.place) == Ok(index)
-            && usize::try_from(saved.list_len) == Ok(commands.len())
+            && usize::try_from(saved.list_len) == Ok(len)
             && replayed.last().is_none_or(|earlier| earlier.list_start() == saved.list_start());
-        let differs = payload_differs(&saved.receipt, command)
-            .or(if same_list { None } else { Some(Difference::List) });
+        let points = saved.receipt.points();
+        let differs =
+            payload_differs(&saved.receipt, command).or((!same_list).then_some(Difference::List));
         if let Some(differs) = differs {
-            return Ok(ListKeys::Reused(index, key_reused(points, command, differs)));
+            return ListKeys::Reused(index, key_reused(points, command, differs));
         }
         first_used.get_or_insert((index, points, command));
         replayed.push(saved);
     }
-    Ok(match first_used {
+    match first_used {
         None => ListKeys::New,
-        Some(_) if replayed.len() == commands.len() => {
+        Some(_) if replayed.len() == len => {
             ListKeys::Replay(replayed.into_iter().map(|entry| entry.receipt).collect())
         }
+        // Some are new: a list that shares keys with another is not that other's retry.
         Some((index, points, command)) => {
             ListKeys::Reused(index, key_reused(points, command, Difference::List))
         }
-    })
+    }
 }
 
 /// The entry a command with an unused key makes, or why it has no effect.

@@ -12,7 +12,7 @@ mod sharded;
 use std::hash::{BuildHasher, Hash, Hasher, RandomState};
 
 use crate::journal::{Chain, StoreId};
-use crate::types::{AccountId, IdempotencyKey, Operation, Position, Timestamp};
+use crate::types::{AccountId, IdempotencyKey, Operation, Timestamp};
 
 pub(crate) use accounts::Accounts;
 pub(crate) use pages::Pages;
@@ -43,11 +43,6 @@ impl Tail {
             redeemed: 0,
             time: Timestamp::from_unix_millis(0),
         }
-    }
-
-    /// The same as a caller may remember it.
-    pub(crate) fn position(&self) -> Position {
-        Position::new(self.next, self.chain.get())
     }
 }
 

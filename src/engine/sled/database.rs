@@ -18,6 +18,9 @@ use super::generation::Generation;
 use crate::engine::NewPage;
 use crate::error::{Fault, OpenError};
 
+/// Bytes of one of sled's segments.
+const SEGMENT_LEN: u64 = 512 << 10;
+
 /// Pages that one transaction removes at most.
 const TRUNCATE_PAGES: usize = 8;
 
@@ -134,8 +137,8 @@ impl Database {
         let metadata = self.log.metadata().map_err(|error| fault("look at", &self.log_path, &error))?;
         let before = self.log_len.swap(metadata.len(), Ordering::Relaxed);
         let name = self.log_path.display();
-        // A file shrinks by sled's own hand only at its end, by whole segments, and never to nothing.
-        if metadata.len() == 0 && before > 0 {
+        // sled gives back free segments at the end, and only whole ones.
+        if metadata.len() < before && (metadata.len() == 0 || metadata.len() % SEGMENT_LEN != 0) {
             return Err(Fault::new(format!("{name} was cut while it was open")));
         }
         #[cfg(unix)]

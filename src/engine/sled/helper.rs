@@ -80,8 +80,8 @@ fn tick(parts: &Parts) {
         let _ = database.nudge();
     }
     let mut watermark = parts.watermark.lock();
-    if watermark.is_unsynced() && watermark.sync().is_err() {
-        // The slot is in doubt and the other one stands; the next group's write meets the same disk.
-        watermark.fail();
+    if watermark.is_unsynced() {
+        // The watermark remembers a failure, and the next group meets it.
+        let _ = watermark.sync();
     }
 }

@@ -43,6 +43,8 @@ pub(super) struct Watermark {
     unsynced: u32,
     /// Whether the first group since opening has been marked durably.
     settled: bool,
+    /// The first failure; nothing is written or synced after it.
+    failed: Option<Fault>,
 }
 
 impl Watermark {
@@ -57,7 +59,7 @@ impl Watermark {
             .and_then(|file| file.set_len(SLOT_DISTANCE * 2).map(|()| file))
             .map_err(|error| OpenError::Io(fault("create", path, &error)))?;
         let mut watermark =
-            Self { file, path: path.into(), store, serial: 0, slot: 0, unsynced: 0, settled: false };
+            Self { file, path: path.into(), store, serial: 0, slot: 0, unsynced: 0, settled: false, failed: None };
         watermark.write(mark, None).and_then(|()| watermark.sync()).map_err(OpenError::Io)?;
         Ok(watermark)
     }
@@ -70,13 +72,14 @@ impl Watermark {
             opened => opened.map_err(|error| OpenError::Io(fault("open", path, &error)))?,
         };
         let mut best: Option<(u64, Slot)> = None;
-        for at in [0, 1] {
+        for at in [0_u64, 1] {
             let mut bytes = [0; SLOT_LEN];
-            match read_at(&file, &mut bytes, at * SLOT_DISTANCE) {
+            match read_at(&file, &mut bytes, SLOT_DISTANCE.saturating_mul(at)) {
                 Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => continue,
                 read => read.map_err(|error| OpenError::Io(fault("read", path, &error)))?,
             }
-            if let Some(slot) = decode(store, &bytes)
+            if let Some((owner, slot)) = decode(&bytes)
+                && owner == store
                 && best.is_none_or(|(_, other)| other.serial < slot.serial)
             {
                 best = Some((at, slot));
@@ -88,9 +91,10 @@ impl Watermark {
             path: path.into(),
             store,
             serial: slot.serial,
-            slot: 1 - at,
+            slot: 1_u64.saturating_sub(at),
             unsynced: 0,
             settled: false,
+            failed: None,
         };
         Ok((watermark, slot))
     }
@@ -99,9 +103,9 @@ impl Watermark {
     pub(super) fn write(&mut self, mark: Mark, clean: Option<u32>) -> Result<(), Fault> {
         self.serial = self.serial.saturating_add(1);
         let bytes = encode(self.store, &Slot { serial: self.serial, mark, clean });
+        let at = self.slot.saturating_mul(SLOT_DISTANCE);
         self.unsynced = self.unsynced.saturating_add(1);
-        write_at(&self.file, &bytes, self.slot.saturating_mul(SLOT_DISTANCE))
-            .map_err(|error| fault("write", &self.path, &error))
+        self.attempt("write", |file| write_at(file, &bytes, at))
     }
 
     /// Overwrites a slot after a group, and makes it durable where that is due at once: after the first
@@ -122,11 +126,25 @@ impl Watermark {
 
     /// Makes the slot durable; later writes go to the other one.
     pub(super) fn sync(&mut self) -> Result<(), Fault> {
-        self.file.sync_data().map_err(|error| fault("sync", &self.path, &error))?;
+        self.attempt("sync", File::sync_data)?;
         self.unsynced = 0;
-        self.slot = 1 - self.slot;
+        self.slot = 1_u64.saturating_sub(self.slot);
         Ok(())
     }
+
+    /// I10: after a first failure everything fails with it.
+    fn attempt(&mut self, doing: &str, act: impl FnOnce(&File) -> io::Result<()>) -> Result<(), Fault> {
+        if let Some(failed) = &self.failed {
+            return Err(failed.clone());
+        }
+        act(&self.file).map_err(|error| self.failed.insert(fault(doing, &self.path, &error)).clone())
+    }
+}
+
+/// Whether the bytes of a watermark file, of whatever store, say that anything was ever acknowledged.
+pub(super) fn any_beyond_first(bytes: &[u8]) -> bool {
+    let distance = usize::try_from(SLOT_DISTANCE).unwrap_or(usize::MAX);
+    bytes.chunks(distance).filter_map(|slot| decode(slot.first_chunk()?)).any(|(_, slot)| slot.mark.next > 1)
 }
 
 fn encode(store: StoreId, slot: &Slot) -> [u8; SLOT_LEN] {
@@ -148,7 +166,7 @@ fn encode(store: StoreId, slot: &Slot) -> [u8; SLOT_LEN] {
     bytes
 }
 
-fn decode(store: StoreId, bytes: &[u8; SLOT_LEN]) -> Option<Slot> {
+fn decode(bytes: &[u8; SLOT_LEN]) -> Option<(StoreId, Slot)> {
     let (body, crc) = bytes.split_last_chunk::<4>()?;
     if crc32fast::hash(body) != u32::from_be_bytes(*crc) {
         return None;
@@ -160,14 +178,12 @@ fn decode(store: StoreId, bytes: &[u8; SLOT_LEN]) -> Option<Slot> {
     let (chain, rest) = rest.split_first_chunk::<4>()?;
     let (clean, rest) = rest.split_first_chunk::<1>()?;
     let (digest, _) = rest.split_first_chunk::<4>()?;
-    if *magic != MAGIC || *id != store.0 {
-        return None;
-    }
-    Some(Slot {
+    let slot = Slot {
         serial: u64::from_be_bytes(*serial),
         mark: Mark { next: u64::from_be_bytes(*next), chain: u32::from_be_bytes(*chain) },
         clean: (*clean == [1]).then_some(u32::from_be_bytes(*digest)),
-    })
+    };
+    (*magic == MAGIC).then_some((StoreId(*id), slot))
 }
 
 #[cfg(unix)]

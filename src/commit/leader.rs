@@ -1,0 +1,208 @@
+//! Leading one group: decide, append, sync, mark, publish, answer, hand over (I7, I8, I10).
+
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use super::Committer;
+use super::group::{Draft, Fit, Overlay};
+use super::queue::{Phase, Ticket};
+use super::request::Work;
+use crate::engine::Mark;
+use crate::error::{Fault, StorageError};
+use crate::index::Index;
+use crate::journal::{Group, GroupHeader};
+
+/// Requests in a group, beside the leader's own bookkeeping: kept outside what may panic.
+#[derive(Debug, Default)]
+struct Members {
+    /// Not looked at yet.
+    waiting: VecDeque<Arc<Ticket>>,
+    /// In the group, each with how much of it was answered before.
+    inside: Vec<(Arc<Ticket>, usize)>,
+    /// The one that the group had no room for to the end, if any: still to be done.
+    unfinished: Option<Arc<Ticket>>,
+    /// Whether anything was handed to the engine.
+    appended: bool,
+}
+
+/// What a finished group was.
+#[derive(Clone, Copy, Debug)]
+struct Written {
+    entries: u64,
+    page_bytes: u64,
+}
+
+/// Why a group was not finished.
+#[derive(Debug)]
+enum Failure {
+    /// It was refused before anything was written; the store goes on.
+    Refused(StorageError),
+    /// Nothing may be written any more.
+    Fatal(Fault),
+}
+
+impl From<Fault> for Failure {
+    fn from(fault: Fault) -> Self {
+        Self::Fatal(fault)
+    }
+}
+
+impl Committer {
+    /// Queues a request, leads when it is this caller's turn, and comes back with every answer.
+    pub(super) fn submit(&self, work: Work) -> Work {
+        let (ticket, mut phase) = match self.queue.enter(work) {
+            Ok(entered) => entered,
+            Err((mut work, error)) => {
+                work.give_up(&error);
+                return work;
+            }
+        };
+        loop {
+            match phase {
+                Phase::Done => return ticket.take(),
+                // A leader is told how it went like everyone in its group.
+                Phase::Lead => self.lead(),
+                Phase::Waiting => {}
+            }
+            phase = match self.queue.wait(&ticket, self.settings.stall_limit) {
+                Ok(phase) => phase,
+                Err(stalled) => return ticket.answered(&StorageError::OutcomeUnknown(stalled)),
+            };
+        }
+    }
+
+    /// Serves one group. Whatever happens in it, everyone in it is answered and somebody or nobody leads.
+    fn lead(&self) {
+        let mut members = Members::default();
+        let served = catch_unwind(AssertUnwindSafe(|| self.serve(&mut members)));
+        match served {
+            Ok(Ok(written)) => self.dismiss(members, written),
+            Ok(Err(Failure::Refused(error))) => {
+                for (ticket, progress) in &members.inside {
+                    ticket.work().take_back(*progress, &error);
+                }
+                self.dismiss(members, None);
+            }
+            Ok(Err(Failure::Fatal(fault))) => self.fail(members, &fault),
+            Err(_) => self.fail(members, &Fault::new("a panic while a group was written")),
+        }
+    }
+
+    fn serve(&self, members: &mut Members) -> Result<Option<Written>, Failure> {
+        let now = self.settings.clock.wall();
+        members.waiting = self.queue.take_waiting();
+        let index = self.published();
+        let tail = index.tail;
+        let time = now.max(tail.time);
+        let mut draft = Draft::new(&index, &*self.engine, time, self.settings.limits);
+        gather(members, &mut draft);
+        let Draft { overlay, mut packer, .. } = draft;
+        drop(index);
+        if packer.is_empty() {
+            return Ok(None);
+        }
+        if let Err(shortage) = self.engine.room() {
+            let (available, needed) = (shortage.available, shortage.needed);
+            return Err(Failure::Refused(StorageError::DiskFull { available, needed }));
+        }
+        let group = packer.finish(&GroupHeader {
+            store: self.engine.store(),
+            first: tail.next,
+            chain: tail.chain,
+            granted: tail.granted,
+            redeemed: tail.redeemed,
+            time,
+        });
+        members.appended = true;
+        self.write(&group, tail.next)?;
+        let written = Written {
+            entries: u64::from(group.len),
+            page_bytes: group.pages.iter().fold(0, |sum: u64, (_, page)| sum.saturating_add(page.len() as u64)),
+        };
+        publish(&mut self.published.write(), &overlay, &group, time);
+        Ok(Some(written))
+    }
+
+    /// I7: durable before anything that rests on it is seen.
+    fn write(&self, group: &Group, first: u64) -> Result<(), Fault> {
+        self.engine.append(&group.pages)?;
+        self.engine.sync()?;
+        let next = first.saturating_add(u64::from(group.len));
+        self.engine.mark(Mark { next, chain: group.chain.get() })
+    }
+
+    /// Hands over to the next leader first, then wakes those who are done.
+    fn dismiss(&self, members: Members, written: Option<Written>) {
+        let Members { waiting, mut inside, unfinished, .. } = members;
+        if let Some(unfinished) = &unfinished {
+            // Told nothing: once handed over, the next leader may be at work on it.
+            inside.retain(|(ticket, _)| !Arc::ptr_eq(ticket, unfinished));
+        }
+        let group = written.map(|written| (written.entries, written.page_bytes));
+        self.queue.hand_over(waiting.into_iter(), unfinished, group);
+        for (ticket, _) in inside {
+            ticket.tell(Phase::Done);
+        }
+    }
+
+    /// I10: nothing is written any more. Those whose entries may be on the disk are told that it is not known;
+    /// all others, that nothing was attempted.
+    fn fail(&self, members: Members, fault: &Fault) {
+        self.queue.poison(fault);
+        let in_doubt = if members.appended {
+            StorageError::OutcomeUnknown(fault.clone())
+        } else {
+            StorageError::NotAttempted(fault.clone())
+        };
+        let untouched = StorageError::NotAttempted(fault.clone());
+        self.queue.leave();
+        for (ticket, progress) in &members.inside {
+            let mut work = ticket.work();
+            work.take_back(*progress, &in_doubt);
+            work.give_up(&untouched);
+        }
+        for ticket in &members.waiting {
+            ticket.work().give_up(&untouched);
+        }
+        let inside = members.inside.into_iter().map(|(ticket, _)| ticket);
+        for ticket in inside.chain(members.waiting) {
+            ticket.tell(Phase::Done);
+        }
+    }
+}
+
+/// Takes requests into the group, in order, until one does not fit.
+fn gather(members: &mut Members, draft: &mut Draft<'_>) {
+    while let Some(ticket) = members.waiting.pop_front() {
+        let mut work = ticket.work();
+        let progress = work.progress();
+        // Noted first: should deciding it panic, it still is answered.
+        members.inside.push((Arc::clone(&ticket), progress));
+        let fit = draft.decide(&mut work);
+        if fit == Fit::Part {
+            members.unfinished = Some(Arc::clone(&ticket));
+            return;
+        }
+    }
+}
+
+/// Folds a durable group into what everyone sees.
+fn publish(index: &mut Index, overlay: &Overlay, group: &Group, time: crate::types::Timestamp) {
+    let hasher = index.hasher().clone();
+    for pending in overlay.entries() {
+        index.receipts.insert(pending.receipt_hash, pending.entry.receipt.number());
+    }
+    for (hash, account, state) in overlay.accounts() {
+        index.accounts.set(&hasher, hash, account, state);
+    }
+    for (first, _) in &group.pages {
+        index.pages.push(*first);
+    }
+    let tail = &mut index.tail;
+    tail.next = tail.next.saturating_add(u64::from(group.len));
+    tail.chain = group.chain;
+    tail.granted = group.granted;
+    tail.redeemed = group.redeemed;
+    tail.time = time;
+}

@@ -1,0 +1,107 @@
+//! Finding entries: from a key or a number to the page that holds them (I1, I8).
+//!
+//! A hash only says where to look; the entry itself decides. A page that cannot be read is an error for the
+//! one who asked, and never means that a key is unused.
+
+use crate::engine::Engine;
+use crate::error::ReadError;
+use crate::index::Index;
+use crate::journal::{EntryError, Page, Row};
+use crate::types::{AccountId, Entry, IdempotencyKey, Operation};
+
+/// The hashes of a command's account and of its whole identity.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Hashes {
+    /// Of the account.
+    pub(crate) account: u64,
+    /// Of (account, operation, key).
+    pub(crate) receipt: u64,
+}
+
+/// Where the entry of a key may be: numbers, each with the first number of its page.
+///
+/// Taken from the published state, and used after letting go of it: what is published stays where it is.
+#[derive(Debug, Default)]
+pub(crate) struct Places(Vec<(u64, Option<u64>)>);
+
+impl Places {
+    /// Those of the keys with this hash.
+    pub(crate) fn of(index: &Index, receipt_hash: u64) -> Self {
+        Self(index.receipts.candidates(receipt_hash).map(|n| (n, index.pages.page_of(n))).collect())
+    }
+
+    /// Whether there is none, which means that the key is not used.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Reads the entry of a key, if one of these places has it.
+    pub(crate) fn read(
+        &self,
+        engine: &dyn Engine,
+        account: &AccountId,
+        operation: Operation,
+        key: &IdempotencyKey,
+    ) -> Result<Option<Entry>, ReadError> {
+        let (tenant, name) = account.parts();
+        let is_it = |row: &Row<'_>| {
+            row.operation == operation.code() && row.key == key.as_str() && row.name == name && row.tenant == tenant
+        };
+        for (number, first) in &self.0 {
+            if let Some(entry) = read_entry(engine, *first, *number, is_it)? {
+                return Ok(Some(entry));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// Reads the entry with a number that was given out, from the page that begins at `first`, if it is wanted.
+fn read_entry(
+    engine: &dyn Engine,
+    first: Option<u64>,
+    number: u64,
+    wanted: impl Fn(&Row<'_>) -> bool,
+) -> Result<Option<Entry>, ReadError> {
+    let first = first.ok_or_else(|| corrupt(number, "no page holds the entry"))?;
+    read_page(engine, first, number, |page| match page.row_numbered(number) {
+        None => Err(corrupt(number, "the page ends before the entry")),
+        Some(Ok(row)) if !wanted(&row) => Ok(None),
+        Some(row) => {
+            row.and_then(|row| row.to_entry(number, page.header().time)).map(Some).map_err(|e| unreadable(number, &e))
+        }
+    })
+}
+
+/// Reads a page; `number` is the entry it is read for, and is named in an error.
+pub(crate) fn read_page<T>(
+    engine: &dyn Engine,
+    first: u64,
+    number: u64,
+    take: impl FnOnce(&Page<'_>) -> Result<T, ReadError>,
+) -> Result<T, ReadError> {
+    let store = engine.store();
+    let mut take = Some(take);
+    let mut taken = None;
+    let found = engine
+        .page(first, &mut |bytes| {
+            let Some(take) = take.take() else { return };
+            taken = Some(match Page::parse(store, first, bytes) {
+                Ok(page) => take(&page),
+                Err(error) => Err(corrupt(number, &error.to_string())),
+            });
+        })
+        .map_err(ReadError::Io)?;
+    if !found {
+        return Err(corrupt(number, "the page is missing"));
+    }
+    taken.unwrap_or_else(|| Err(corrupt(number, "the page was not read")))
+}
+
+fn corrupt(entry: u64, what: &str) -> ReadError {
+    ReadError::Corrupt { entry, what: what.into() }
+}
+
+fn unreadable(entry: u64, error: &EntryError) -> ReadError {
+    corrupt(entry, &error.to_string())
+}

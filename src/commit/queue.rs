@@ -1,0 +1,261 @@
+//! The queue of requests, and who leads (I8, I10).
+//!
+//! At most one caller leads at a time. A leader serves one group and hands over to the first in the queue;
+//! nobody's lead is lost, and nobody waits who has an answer.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use parking_lot::{Condvar, Mutex};
+
+use super::GroupCounts;
+use super::request::{Shape, Work};
+use crate::error::{Fault, StorageError};
+
+/// A queued request and its caller's place to wait.
+#[derive(Debug)]
+pub(super) struct Ticket {
+    work: Mutex<Work>,
+    /// The request with an answer missing everywhere, for a caller who cannot wait for the leader any longer.
+    shape: Shape,
+    phase: Mutex<Phase>,
+    turn: Condvar,
+}
+
+/// What a waiting caller does next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Phase {
+    /// Wait.
+    Waiting,
+    /// Lead a group.
+    Lead,
+    /// Take the answer.
+    Done,
+}
+
+impl Ticket {
+    fn new(work: Work) -> Self {
+        Self { shape: work.shape(), work: Mutex::new(work), phase: Mutex::new(Phase::Waiting), turn: Condvar::new() }
+    }
+
+    /// The request itself; only whoever leads, or gives up on it, touches it.
+    pub(super) fn work(&self) -> parking_lot::MutexGuard<'_, Work> {
+        self.work.lock()
+    }
+
+    /// Says what its caller does next.
+    pub(super) fn tell(&self, next: Phase) {
+        *self.phase.lock() = next;
+        self.turn.notify_one();
+    }
+
+    /// Takes the answered request out.
+    pub(super) fn take(&self) -> Work {
+        std::mem::replace(&mut *self.work.lock(), Shape::NOTHING.answered(&StorageError::Closed))
+    }
+
+    /// The request as if every answer in it were `error`, without touching what the leader may hold.
+    pub(super) fn answered(&self, error: &StorageError) -> Work {
+        self.shape.answered(error)
+    }
+}
+
+/// Why nothing more is accepted.
+#[derive(Clone, Debug)]
+enum Ended {
+    Closed,
+    Poisoned(Fault),
+}
+
+impl Ended {
+    fn error(&self) -> StorageError {
+        match self {
+            Self::Closed => StorageError::Closed,
+            Self::Poisoned(fault) => StorageError::Poisoned(fault.clone()),
+        }
+    }
+}
+
+#[derive(Debug, Default)]
+struct State {
+    waiting: VecDeque<Arc<Ticket>>,
+    /// Somebody leads, or was told to.
+    leading: bool,
+    /// Somebody who leads has begun.
+    serving: bool,
+    /// No request is accepted any more.
+    closing: bool,
+    poison: Option<Fault>,
+    counts: GroupCounts,
+    /// Groups finished, those without entries too: whether anything moves.
+    finished: u64,
+}
+
+impl State {
+    fn ended(&self) -> Option<Ended> {
+        if self.closing {
+            Some(Ended::Closed)
+        } else {
+            self.poison.clone().map(Ended::Poisoned)
+        }
+    }
+}
+
+/// The queue.
+#[derive(Debug, Default)]
+pub(super) struct Queue {
+    state: Mutex<State>,
+    /// The same as `closing` in the state, to look at without waiting.
+    closed: AtomicBool,
+    /// Nobody leads and nothing waits.
+    idle: Condvar,
+}
+
+impl Queue {
+    /// Queues a request and says whether its caller leads at once.
+    pub(super) fn enter(&self, work: Work) -> Result<(Arc<Ticket>, Phase), (Work, StorageError)> {
+        let mut state = self.state.lock();
+        if let Some(ended) = state.ended() {
+            return Err((work, ended.error()));
+        }
+        let ticket = Arc::new(Ticket::new(work));
+        state.waiting.push_back(Arc::clone(&ticket));
+        let phase = if state.leading { Phase::Waiting } else { Phase::Lead };
+        state.leading = true;
+        Ok((ticket, phase))
+    }
+
+    /// Waits until the ticket's caller has something to do. A queue in which no group is finished for
+    /// `stall_limit` is poisoned: its leader hangs where nothing can wake it, and with it whatever is in its group.
+    pub(super) fn wait(&self, ticket: &Ticket, stall_limit: Duration) -> Result<Phase, Fault> {
+        let mut finished = self.state.lock().finished;
+        let mut phase = ticket.phase.lock();
+        loop {
+            if *phase != Phase::Waiting {
+                return Ok(std::mem::replace(&mut *phase, Phase::Waiting));
+            }
+            if ticket.turn.wait_for(&mut phase, stall_limit).timed_out() && *phase == Phase::Waiting {
+                drop(phase);
+                let now = self.state.lock().finished;
+                if now == finished {
+                    return self.give_up_on(ticket);
+                }
+                finished = now;
+                phase = ticket.phase.lock();
+            }
+        }
+    }
+
+    /// The leader hangs. What still waits is told that it was not attempted, this caller perhaps among it.
+    fn give_up_on(&self, ticket: &Ticket) -> Result<Phase, Fault> {
+        let stalled = Fault::new("no group was finished for as long as callers may wait");
+        self.poison(&stalled);
+        match *ticket.phase.lock() {
+            Phase::Waiting => Err(stalled),
+            told => Ok(told),
+        }
+    }
+
+    /// Takes all that waits, first come first.
+    pub(super) fn take_waiting(&self) -> VecDeque<Arc<Ticket>> {
+        let mut state = self.state.lock();
+        state.serving = true;
+        std::mem::take(&mut state.waiting)
+    }
+
+    /// Puts back what a group had no room for: `first` before all others, `last` behind them. Whoever is then
+    /// first leads.
+    pub(super) fn hand_over(
+        &self,
+        first: impl DoubleEndedIterator<Item = Arc<Ticket>>,
+        last: Option<Arc<Ticket>>,
+        group: Option<(u64, u64)>,
+    ) {
+        let mut state = self.state.lock();
+        for ticket in first.rev() {
+            state.waiting.push_front(ticket);
+        }
+        state.waiting.extend(last);
+        state.serving = false;
+        state.finished = state.finished.wrapping_add(1);
+        if let Some((entries, page_bytes)) = group {
+            let counts = &mut state.counts;
+            counts.groups = counts.groups.saturating_add(1);
+            counts.largest = counts.largest.max(entries);
+            counts.page_bytes = counts.page_bytes.saturating_add(page_bytes);
+        }
+        match state.waiting.front().map(Arc::clone) {
+            Some(next) => {
+                drop(state);
+                next.tell(Phase::Lead);
+            }
+            None => {
+                state.leading = false;
+                self.idle.notify_all();
+            }
+        }
+    }
+
+    /// Accepts nothing more, ever; what waited is told that it was not attempted. The first cause is kept.
+    pub(super) fn poison(&self, cause: &Fault) {
+        let (waiting, cause) = {
+            let mut state = self.state.lock();
+            let cause = state.poison.get_or_insert_with(|| cause.clone()).clone();
+            if !state.serving {
+                // Whoever was told to lead is among those who waited.
+                state.leading = false;
+                self.idle.notify_all();
+            }
+            (std::mem::take(&mut state.waiting), cause)
+        };
+        for ticket in waiting {
+            ticket.work().give_up(&StorageError::NotAttempted(cause.clone()));
+            ticket.tell(Phase::Done);
+        }
+    }
+
+    /// The leader leaves after a failure, with the queue poisoned and so empty.
+    pub(super) fn leave(&self) {
+        let mut state = self.state.lock();
+        state.serving = false;
+        state.leading = false;
+        self.idle.notify_all();
+    }
+
+    /// Accepts nothing more, waits until what waits is served, and gives the first cause if it was poisoned.
+    pub(super) fn close(&self, stall_limit: Duration) -> Result<Option<Fault>, Fault> {
+        let mut state = self.state.lock();
+        state.closing = true;
+        self.closed.store(true, Ordering::SeqCst);
+        while state.leading {
+            let finished = state.finished;
+            let timed_out = self.idle.wait_for(&mut state, stall_limit).timed_out();
+            if timed_out && state.leading && state.finished == finished {
+                return Err(Fault::new("a group is still being written"));
+            }
+        }
+        Ok(state.poison.clone())
+    }
+
+    /// Why nothing is accepted, if so.
+    pub(super) fn ended(&self) -> Option<StorageError> {
+        self.state.lock().ended().map(|ended| ended.error())
+    }
+
+    /// Whether it was closed.
+    pub(super) fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::SeqCst)
+    }
+
+    /// Why it was poisoned, if it was.
+    pub(super) fn poisoned(&self) -> Option<Fault> {
+        self.state.lock().poison.clone()
+    }
+
+    /// What was written.
+    pub(super) fn counts(&self) -> GroupCounts {
+        self.state.lock().counts
+    }
+}
