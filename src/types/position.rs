@@ -109,3 +109,79 @@ impl<'de> Deserialize<'de> for Position {
         text.parse().map_err(serde::de::Error::custom)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_fresh_store_stands_at_no_entries() {
+        let position = Position::new(1, 0xc0ffee).unwrap();
+        assert_eq!(position.entries(), 0);
+        assert_eq!(position.to_string(), "0-00c0ffee");
+    }
+
+    #[test]
+    fn there_is_no_place_before_the_first_entry() {
+        let error = Position::new(0, 0).unwrap_err();
+        insta::assert_snapshot!(error, @"invalid position: number of the next entry must be at least 1");
+    }
+
+    #[test]
+    fn only_the_one_spelling_is_read() {
+        for text in [
+            "",
+            "-",
+            "12",
+            "12-",
+            "-89abcdef",
+            "12-89abcde",
+            "12-089abcdef",
+            "12-89ABCDEF",
+            "12-+9abcdef",
+            "012-89abcdef",
+            "+12-89abcdef",
+            "-12-89abcdef",
+            "12-89abcdef ",
+            "12-89abcdef-",
+            "18446744073709551615-89abcdef",
+            "99999999999999999999999999999999999999999999-89abcdef",
+        ] {
+            assert!(text.parse::<Position>().is_err(), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn the_message_says_which_form_is_needed() {
+        insta::assert_snapshot!(
+            "secret".parse::<Position>().unwrap_err(),
+            @"invalid position: malformed, needs a number of entries, a hyphen and eight lowercase hexadecimal digits"
+        );
+    }
+
+    #[test]
+    fn reading_goes_through_the_form() {
+        assert!(serde_json::from_str::<Position>(r#""12-89ABCDEF""#).is_err());
+        assert!(serde_json::from_str::<Position>("12").is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn every_place_reads_back_as_it_was_written(next in 1..=u64::MAX, chain: u32) {
+            let position = Position::new(next, chain).unwrap();
+            prop_assert_eq!((position.next(), position.chain()), (next, chain));
+            prop_assert_eq!(position.to_string().parse(), Ok(position));
+            let json = serde_json::to_string(&position).unwrap();
+            prop_assert_eq!(serde_json::from_str::<Position>(&json).unwrap(), position);
+        }
+
+        #[test]
+        fn any_text_is_read_without_panic(text in ".*") {
+            if let Ok(position) = text.parse::<Position>() {
+                prop_assert_eq!(position.to_string(), text);
+            }
+        }
+    }
+}
