@@ -33,7 +33,7 @@ mod tests {
     use crate::types::ReceiptParts;
 
     fn entry(number: u64, place: u32) -> Entry {
-        let receipt = Receipt::new(ReceiptParts {
+        let receipt = Receipt::from_parts(ReceiptParts {
             number,
             ..ReceiptParts::sample()
         });

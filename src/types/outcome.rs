@@ -64,7 +64,7 @@ mod tests {
 
     #[test]
     fn both_outcomes_carry_the_receipt_and_only_one_is_a_replay() {
-        let receipt = Receipt::new(ReceiptParts::sample());
+        let receipt = Receipt::from_parts(ReceiptParts::sample());
         let applied = Outcome::Applied(receipt.clone());
         let replayed = Outcome::Replayed(receipt.clone());
         assert_eq!((applied.receipt(), applied.is_replay()), (&receipt, false));
@@ -75,7 +75,7 @@ mod tests {
 
     #[test]
     fn an_outcome_is_named_in_serde() {
-        let replayed = Outcome::Replayed(Receipt::new(ReceiptParts::sample()));
+        let replayed = Outcome::Replayed(Receipt::from_parts(ReceiptParts::sample()));
         let written = serde_json::to_value(&replayed).unwrap();
         assert_eq!(written["replayed"]["number"], 41);
         assert_eq!(

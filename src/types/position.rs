@@ -35,15 +35,10 @@ pub struct Position {
 }
 
 impl Position {
-    /// The place before entry `next`, which is at least 1.
-    pub(crate) fn new(next: u64, chain: u32) -> Result<Self, InvalidCommand> {
-        if next == 0 {
-            return Err(InvalidCommand::Inconsistent {
-                field: Field::Position,
-                rule: "number of the next entry must be at least 1",
-            });
-        }
-        Ok(Self { next, chain })
+    /// The place before entry `next`. Entries are counted from 1, so 0 means the same place as 1.
+    pub(crate) fn new(next: u64, chain: u32) -> Self {
+        let next = next.max(1);
+        Self { next, chain }
     }
 
     /// How many entries lie before it; zero in a store that nothing was written to.
@@ -85,7 +80,7 @@ impl FromStr for Position {
         let parsed = text.split_once('-').and_then(|(entries, chain)| {
             let next = u64::try_from(parse_digits(entries)?).ok()?.checked_add(1)?;
             let chain = u32::from_str_radix(chain, 16).ok()?;
-            Self::new(next, chain).ok()
+            Some(Self::new(next, chain))
         });
         // One spelling only: no leading zeros, signs, capitals or missing digits.
         parsed
@@ -118,15 +113,14 @@ mod tests {
 
     #[test]
     fn a_fresh_store_stands_at_no_entries() {
-        let position = Position::new(1, 0xc0ffee).unwrap();
+        let position = Position::new(1, 0xc0ffee);
         assert_eq!(position.entries(), 0);
         assert_eq!(position.to_string(), "0-00c0ffee");
     }
 
     #[test]
     fn there_is_no_place_before_the_first_entry() {
-        let error = Position::new(0, 0).unwrap_err();
-        insta::assert_snapshot!(error, @"invalid position: number of the next entry must be at least 1");
+        assert_eq!(Position::new(0, 7), Position::new(1, 7));
     }
 
     #[test]
@@ -170,7 +164,7 @@ mod tests {
     proptest! {
         #[test]
         fn every_place_reads_back_as_it_was_written(next in 1..=u64::MAX, chain: u32) {
-            let position = Position::new(next, chain).unwrap();
+            let position = Position::new(next, chain);
             prop_assert_eq!((position.next(), position.chain()), (next, chain));
             prop_assert_eq!(position.to_string().parse(), Ok(position));
             let json = serde_json::to_string(&position).unwrap();

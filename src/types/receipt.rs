@@ -90,14 +90,14 @@ impl TryFrom<ReceiptParts> for Receipt {
             Operation::Redeem if parts.balance_after.checked_add(parts.points).is_none() => {
                 broken("balance before redeeming must not exceed the largest balance")
             }
-            Operation::Grant | Operation::Redeem => Ok(Self::new(parts)),
+            Operation::Grant | Operation::Redeem => Ok(Self::from_parts(parts)),
         }
     }
 }
 
 impl Receipt {
     /// A receipt of parts that are known to fit together; parts from outside go through [`TryFrom`].
-    pub(crate) fn new(parts: ReceiptParts) -> Self {
+    pub(crate) fn from_parts(parts: ReceiptParts) -> Self {
         Self {
             number: parts.number,
             account: parts.account,
@@ -193,7 +193,7 @@ mod tests {
 
     #[test]
     fn a_receipt_reads_back_as_it_was_written() {
-        let receipt = Receipt::new(ReceiptParts::sample());
+        let receipt = Receipt::from_parts(ReceiptParts::sample());
         let written = serde_json::to_value(&receipt).unwrap();
         assert_eq!(
             written,
@@ -216,7 +216,7 @@ mod tests {
     fn parts_that_fit_together_are_a_receipt() {
         assert_eq!(
             Receipt::try_from(ReceiptParts::sample()),
-            Ok(Receipt::new(ReceiptParts::sample()))
+            Ok(Receipt::from_parts(ReceiptParts::sample()))
         );
     }
 
@@ -268,7 +268,7 @@ mod tests {
 
     #[test]
     fn reading_goes_through_the_checks() {
-        let good = serde_json::to_value(Receipt::new(ReceiptParts::sample())).unwrap();
+        let good = serde_json::to_value(Receipt::from_parts(ReceiptParts::sample())).unwrap();
         for (field, value) in [
             ("number", json!(0)),
             ("sequence", json!(0)),
