@@ -6,6 +6,18 @@ use crate::types::InvalidCommand;
 /// A command was not applied, or it is not known whether it was.
 ///
 /// Only [`ErrorKind::OutcomeUnknown`] leaves that open; after every other error the store is as it was.
+///
+/// # Examples
+///
+/// ```
+/// use pointstore::{ApplyError, ErrorKind, Refusal};
+///
+/// let error = ApplyError::from(Refusal::SequenceMismatch { expected: 3, actual: 4 });
+/// assert_eq!(error.kind(), ErrorKind::Rejected);
+/// assert_eq!(error.to_string(), "account is at another sequence expected=3 actual=4");
+/// assert!(!error.is_transient());
+/// assert!(matches!(error.refusal(), Some(Refusal::SequenceMismatch { .. })));
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ApplyError {
@@ -53,7 +65,6 @@ impl From<ReadError> for ApplyError {
 /// An atomic list was not applied, or it is not known whether it was; never half of it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("atomic list failed{}", at(*.index))]
-#[non_exhaustive]
 pub struct AtomicError {
     index: Option<usize>,
     source: ApplyError,
@@ -94,4 +105,71 @@ impl AtomicError {
 
 fn at(index: Option<usize>) -> String {
     index.map_or_else(String::new, |index| format!(" index={index}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::error::Error as _;
+
+    use insta::assert_snapshot;
+
+    use super::*;
+    use crate::error::Fault;
+
+    fn refusal() -> Refusal {
+        let (expected, actual) = (3, 4);
+        Refusal::SequenceMismatch { expected, actual }
+    }
+
+    #[test]
+    fn an_apply_error_speaks_as_what_it_holds() {
+        assert_snapshot!(ApplyError::from(InvalidCommand::UnknownOperation), @"invalid operation: unknown, only grant and redeem are allowed");
+        assert_snapshot!(ApplyError::from(refusal()), @"account is at another sequence expected=3 actual=4");
+        assert_snapshot!(ApplyError::from(StorageError::Closed), @"store is closed");
+        assert_snapshot!(ApplyError::from(ReadError::Closed), @"store is closed");
+    }
+
+    // C13
+    #[test]
+    fn a_kind_is_the_same_alone_and_in_a_list() {
+        let unknown = StorageError::OutcomeUnknown(Fault::new("sync failed"));
+        for (error, kind) in [
+            (
+                ApplyError::from(InvalidCommand::UnknownOperation),
+                ErrorKind::Invalid,
+            ),
+            (refusal().into(), ErrorKind::Rejected),
+            (unknown.into(), ErrorKind::OutcomeUnknown),
+            (ReadError::Closed.into(), ErrorKind::Closed),
+        ] {
+            let in_list = AtomicError::new(Some(0), error.clone());
+            assert_eq!((error.kind(), in_list.kind()), (kind, kind));
+            assert_eq!(error.is_transient(), kind.is_transient());
+            assert_eq!(in_list.is_transient(), kind.is_transient());
+        }
+    }
+
+    #[test]
+    fn only_a_refusal_is_one() {
+        assert_eq!(ApplyError::from(refusal()).refusal(), Some(&refusal()));
+        assert_eq!(ApplyError::from(StorageError::Closed).refusal(), None);
+    }
+
+    #[test]
+    fn an_atomic_error_names_the_item_and_has_its_error_as_source() {
+        let error = AtomicError::new(Some(2), refusal());
+        assert_snapshot!(error, @"atomic list failed index=2");
+        assert_eq!(error.index(), Some(2));
+        let source = error.source().map(ToString::to_string);
+        assert_eq!(source, Some(refusal().to_string()));
+        assert_eq!(error.error(), &ApplyError::Refused(refusal()));
+        assert_eq!(error.into_error(), ApplyError::Refused(refusal()));
+    }
+
+    #[test]
+    fn an_atomic_error_of_the_whole_list_names_no_item() {
+        let error = AtomicError::new(None, StorageError::Closed);
+        assert_snapshot!(error, @"atomic list failed");
+        assert_eq!(error.index(), None);
+    }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 /// The cause of a storage error.
 ///
 /// When one write fails, everyone who waited for it gets the same cause, so it can be cloned. Its message says what was
-/// being done and what the system answered.
+/// being done and what the system answered. It is the [`source`](std::error::Error::source) of the errors that have one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{detail}")]
 pub struct Fault {
@@ -32,5 +32,25 @@ impl Fault {
     /// The kind of I/O error, when it was one.
     pub fn io_kind(&self) -> Option<io::ErrorKind> {
         self.io
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_io_error_keeps_its_kind_and_says_what_was_being_done() {
+        let full = io::Error::new(io::ErrorKind::StorageFull, "no space left");
+        let fault = Fault::io("append page", &full);
+        assert_eq!(fault.io_kind(), Some(io::ErrorKind::StorageFull));
+        insta::assert_snapshot!(fault, @"append page: no space left");
+    }
+
+    #[test]
+    fn another_fault_has_no_kind_of_io_error() {
+        let fault = Fault::new("leader panicked");
+        assert_eq!(fault.io_kind(), None);
+        insta::assert_snapshot!(fault, @"leader panicked");
     }
 }

@@ -87,3 +87,42 @@ impl fmt::Display for ErrorKind {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ALL: [ErrorKind; 9] = [
+        ErrorKind::Invalid,
+        ErrorKind::KeyReused,
+        ErrorKind::Rejected,
+        ErrorKind::Busy,
+        ErrorKind::NotAttempted,
+        ErrorKind::OutcomeUnknown,
+        ErrorKind::Corrupt,
+        ErrorKind::Closed,
+        ErrorKind::Unavailable,
+    ];
+
+    #[test]
+    fn exactly_these_kinds_are_transient() {
+        let transient: Vec<_> = ALL.into_iter().filter(|kind| kind.is_transient()).collect();
+        assert_eq!(
+            transient,
+            [
+                ErrorKind::Busy,
+                ErrorKind::NotAttempted,
+                ErrorKind::OutcomeUnknown,
+                ErrorKind::Unavailable,
+            ]
+        );
+    }
+
+    #[test]
+    fn every_kind_has_a_word_for_logs() {
+        insta::assert_snapshot!(
+            ALL.map(|kind| kind.to_string()).join(" "),
+            @"invalid key_reused rejected busy not_attempted outcome_unknown corrupt closed unavailable"
+        );
+    }
+}

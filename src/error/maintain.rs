@@ -32,6 +32,16 @@ impl CloseError {
 }
 
 /// A backup was not made. The store that was to be copied is as it was.
+///
+/// # Examples
+///
+/// ```
+/// use pointstore::{BackupError, ErrorKind, OpenError};
+///
+/// let error = BackupError::from(OpenError::Foreign { path: "/srv/photos".into() });
+/// assert_eq!(error.kind(), ErrorKind::Invalid);
+/// assert!(!error.is_transient());
+/// ```
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BackupError {
@@ -59,5 +69,52 @@ impl BackupError {
     /// Whether the same call can succeed later; see [`ErrorKind::is_transient`].
     pub fn is_transient(&self) -> bool {
         self.kind().is_transient()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::error::Error as _;
+
+    use insta::assert_snapshot;
+
+    use super::*;
+
+    #[test]
+    fn a_close_error_is_final_and_has_its_fault_as_source() {
+        let error = CloseError::new(Fault::new("sync watermark: timed out"));
+        assert_snapshot!(error, @"store was not closed cleanly");
+        assert_eq!(error.kind(), ErrorKind::Closed);
+        assert!(!error.is_transient());
+        let source = error.source().map(ToString::to_string);
+        assert_eq!(source, Some(error.fault().to_string()));
+        assert_snapshot!(error.fault(), @"sync watermark: timed out");
+    }
+
+    #[test]
+    fn a_backup_error_speaks_as_what_it_holds() {
+        let path = "/srv/backup".into();
+        let (available, needed) = (10, 20);
+        for (error, message, kind) in [
+            (
+                BackupError::from(ReadError::Closed),
+                "store is closed",
+                ErrorKind::Closed,
+            ),
+            (
+                OpenError::Foreign { path }.into(),
+                r#"directory is not empty and not a store path="/srv/backup""#,
+                ErrorKind::Invalid,
+            ),
+            (
+                StorageError::DiskFull { available, needed }.into(),
+                "not enough free space, nothing was written available_bytes=10 needed_bytes=20",
+                ErrorKind::NotAttempted,
+            ),
+        ] {
+            assert_eq!(error.to_string(), message);
+            assert_eq!(error.kind(), kind);
+            assert_eq!(error.is_transient(), kind.is_transient());
+        }
     }
 }

@@ -32,3 +32,31 @@ impl InvalidCommand {
         self.kind().is_transient()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shareable<E: std::error::Error + Send + Sync + 'static>() {}
+
+    #[test]
+    fn every_error_can_be_sent_shared_and_boxed() {
+        shareable::<InvalidCommand>();
+        shareable::<Fault>();
+        shareable::<Refusal>();
+        shareable::<StorageError>();
+        shareable::<ReadError>();
+        shareable::<ApplyError>();
+        shareable::<AtomicError>();
+        shareable::<OpenError>();
+        shareable::<CloseError>();
+        shareable::<BackupError>();
+    }
+
+    #[test]
+    fn invalid_input_is_final() {
+        let error = InvalidCommand::UnknownOperation;
+        assert_eq!(error.kind(), ErrorKind::Invalid);
+        assert!(!error.is_transient());
+    }
+}

@@ -7,7 +7,18 @@ use std::sync::Arc;
 
 use super::{ErrorKind, Fault};
 
-/// A store could not be opened. No stored entry was changed or removed.
+/// A store could not be opened. Whatever the directory held is still there, as evidence.
+///
+/// # Examples
+///
+/// ```
+/// use pointstore::{ErrorKind, OpenError};
+///
+/// let error = OpenError::Foreign { path: "/srv/photos".into() };
+/// assert_eq!(error.to_string(), r#"directory is not empty and not a store path="/srv/photos""#);
+/// assert_eq!(error.kind(), ErrorKind::Invalid);
+/// assert!(OpenError::AlreadyOpen { path: "/srv/points".into() }.is_transient());
+/// ```
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {
@@ -102,4 +113,112 @@ impl OpenError {
 
 fn in_file(file: Option<&Path>) -> String {
     file.map_or_else(String::new, |file| format!(" file={file:?}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::error::Error as _;
+
+    use insta::assert_snapshot;
+
+    use super::*;
+
+    fn all() -> Vec<(OpenError, ErrorKind)> {
+        let path = PathBuf::from("/srv/points");
+        let what: Arc<str> = "checksum differs".into();
+        let rolled_back = OpenError::RolledBack {
+            expected: 9,
+            found: 7,
+            what: "journal is behind its watermark".into(),
+        };
+        let (available, needed) = (10, 20);
+        let (found, supported) = (2, 1);
+        vec![
+            (
+                OpenError::AlreadyOpen { path: path.clone() },
+                ErrorKind::Unavailable,
+            ),
+            (
+                OpenError::Foreign { path: path.clone() },
+                ErrorKind::Invalid,
+            ),
+            (
+                OpenError::NewerFormat { found, supported },
+                ErrorKind::Invalid,
+            ),
+            (rolled_back, ErrorKind::Corrupt),
+            (
+                OpenError::Corrupt {
+                    what: what.clone(),
+                    file: None,
+                },
+                ErrorKind::Corrupt,
+            ),
+            (
+                OpenError::Corrupt {
+                    what,
+                    file: Some(path.join("db")),
+                },
+                ErrorKind::Corrupt,
+            ),
+            (
+                OpenError::MissingWatermark {
+                    path: path.join("WATERMARK"),
+                },
+                ErrorKind::Corrupt,
+            ),
+            (
+                OpenError::DiskFull { available, needed },
+                ErrorKind::Unavailable,
+            ),
+            (
+                OpenError::Io(Fault::new("read db: timed out")),
+                ErrorKind::Unavailable,
+            ),
+            (
+                OpenError::Unsupported {
+                    what: "network file system".into(),
+                },
+                ErrorKind::Invalid,
+            ),
+        ]
+    }
+
+    #[test]
+    fn each_error_says_what_was_found_and_where() {
+        let messages: Vec<_> = all().iter().map(|(error, _)| error.to_string()).collect();
+        assert_snapshot!(messages.join("\n"), @r#"
+        store is already open path="/srv/points"
+        directory is not empty and not a store path="/srv/points"
+        store has a newer format found=2 supported=1
+        journal was rolled back or exchanged: journal is behind its watermark expected_entries=9 found_entries=7
+        store is damaged: checksum differs
+        store is damaged: checksum differs file="/srv/points/db"
+        watermark is missing or unreadable path="/srv/points/WATERMARK"
+        not enough free space to open available_bytes=10 needed_bytes=20
+        store cannot be opened
+        not supported: network file system
+        "#);
+    }
+
+    #[test]
+    fn each_error_has_the_kind_that_its_operator_acts_on() {
+        for (error, kind) in all() {
+            assert_eq!(error.kind(), kind, "{error}");
+            assert_eq!(error.is_transient(), kind.is_transient(), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_path_with_a_line_break_stays_on_its_line() {
+        let path = PathBuf::from("/srv/a\nb");
+        assert_snapshot!(OpenError::Foreign { path }, @r#"directory is not empty and not a store path="/srv/a\nb""#);
+    }
+
+    #[test]
+    fn a_fault_is_the_source_and_not_part_of_the_message() {
+        let error = OpenError::Io(Fault::new("read db: timed out"));
+        let source = error.source().map(ToString::to_string);
+        assert_eq!(source.as_deref(), Some("read db: timed out"));
+    }
 }

@@ -9,6 +9,18 @@ use crate::types::{Balance, Points};
 ///
 /// A refusal is final for the state it was decided on. It speaks only of the command's own account. Except for
 /// [`KeyReused`](Self::KeyReused) the key is not used up: once the account has changed, the same command may be applied.
+///
+/// # Examples
+///
+/// ```
+/// use pointstore::{Balance, ErrorKind, Points, Refusal};
+///
+/// let refusal = Refusal::InsufficientPoints { balance: Balance::new(50)?, requested: Points::new(100)? };
+/// assert_eq!(refusal.to_string(), "not enough points balance=50 requested=100");
+/// assert_eq!(refusal.kind(), ErrorKind::Rejected);
+/// assert!(!refusal.is_transient());
+/// # Ok::<(), pointstore::InvalidCommand>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Refusal {
@@ -21,7 +33,7 @@ pub enum Refusal {
         saved: Points,
         /// The points of this request.
         given: Points,
-        /// What differs; the first of the possible differences.
+        /// What differs.
         differs: Difference,
     },
     /// The account does not have the expected number of receipts.
@@ -71,6 +83,14 @@ impl Refusal {
 }
 
 /// In what a request differs from the one that used its key before.
+///
+/// When several differ, the first in the order given here is named.
+///
+/// # Examples
+///
+/// ```
+/// assert_eq!(pointstore::Difference::Memo.to_string(), "memo");
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Difference {
@@ -89,5 +109,59 @@ impl fmt::Display for Difference {
             Self::Memo => "memo",
             Self::List => "list",
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use insta::assert_snapshot;
+
+    use super::*;
+
+    fn points(n: i64) -> Points {
+        Points::new(n).unwrap()
+    }
+
+    fn balance(n: i64) -> Balance {
+        Balance::new(n).unwrap()
+    }
+
+    // C05
+    #[test]
+    fn a_reused_key_names_both_amounts_and_nothing_else() {
+        let reused = |given, differs| {
+            let (saved, given) = (points(100), points(given));
+            Refusal::KeyReused {
+                saved,
+                given,
+                differs,
+            }
+        };
+        assert_snapshot!(reused(200, Difference::Points), @"key was already used for another request differs=points saved=100 given=200");
+        assert_snapshot!(reused(100, Difference::Memo), @"key was already used for another request differs=memo saved=100 given=100");
+        assert_snapshot!(reused(100, Difference::List), @"key was already used for another request differs=list saved=100 given=100");
+        assert_eq!(reused(200, Difference::Points).kind(), ErrorKind::KeyReused);
+    }
+
+    #[test]
+    fn every_other_refusal_is_a_rejection_with_its_numbers() {
+        let (expected, actual) = (3, 4);
+        let moved = Refusal::SequenceMismatch { expected, actual };
+        assert_snapshot!(moved, @"account is at another sequence expected=3 actual=4");
+        let (balance_now, requested) = (balance(50), points(100));
+        let short = Refusal::InsufficientPoints {
+            balance: balance_now,
+            requested,
+        };
+        assert_snapshot!(short, @"not enough points balance=50 requested=100");
+        let (balance_now, requested) = (Balance::MAX, Points::MIN);
+        let over = Refusal::BalanceOverflow {
+            balance: balance_now,
+            requested,
+        };
+        assert_snapshot!(over, @"balance would be too large balance=9223372036854775807 requested=1 max=9223372036854775807");
+        for refusal in [moved, short, over] {
+            assert_eq!(refusal.kind(), ErrorKind::Rejected);
+        }
     }
 }

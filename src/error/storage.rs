@@ -7,6 +7,17 @@ use std::sync::Arc;
 use super::{ErrorKind, Fault};
 
 /// A command met a failure of the storage underneath, not a rule of the ledger.
+///
+/// # Examples
+///
+/// ```
+/// use pointstore::{ErrorKind, StorageError};
+///
+/// let full = StorageError::DiskFull { available: 4_096, needed: 1_048_576 };
+/// assert_eq!(full.kind(), ErrorKind::NotAttempted);
+/// assert!(full.is_transient());
+/// assert!(!StorageError::Closed.is_transient());
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum StorageError {
@@ -57,6 +68,17 @@ impl StorageError {
 }
 
 /// Stored entries could not be read. Nothing is changed by that, and nothing is taken for absent because of it.
+///
+/// # Examples
+///
+/// ```
+/// use pointstore::{ErrorKind, ReadError};
+///
+/// let damaged = ReadError::Corrupt { entry: 41, what: "checksum differs".into() };
+/// assert_eq!(damaged.to_string(), "stored entries are damaged: checksum differs entry=41");
+/// assert_eq!(damaged.kind(), ErrorKind::Corrupt);
+/// assert!(!damaged.is_transient());
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReadError {
@@ -89,5 +111,82 @@ impl ReadError {
     /// Whether the same call can succeed later; see [`ErrorKind::is_transient`].
     pub fn is_transient(&self) -> bool {
         self.kind().is_transient()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::error::Error as _;
+
+    use insta::assert_snapshot;
+
+    use super::*;
+
+    fn fault() -> Fault {
+        Fault::new("sync failed")
+    }
+
+    fn corrupt() -> ReadError {
+        let what = "checksum differs".into();
+        ReadError::Corrupt { entry: 41, what }
+    }
+
+    #[test]
+    fn storage_errors_say_what_became_of_the_command() {
+        assert_snapshot!(StorageError::NotAttempted(fault()), @"command was not attempted, nothing was written");
+        let (available, needed) = (10, 20);
+        assert_snapshot!(
+            StorageError::DiskFull { available, needed },
+            @"not enough free space, nothing was written available_bytes=10 needed_bytes=20"
+        );
+        assert_snapshot!(StorageError::OutcomeUnknown(fault()), @"outcome is unknown, open the store again and retry with the same key");
+        assert_snapshot!(StorageError::Closed, @"store is closed");
+        assert_snapshot!(StorageError::Poisoned(fault()), @"store is closed after an earlier failure");
+        assert_snapshot!(StorageError::Read(corrupt()), @"stored entries are damaged: checksum differs entry=41");
+    }
+
+    #[test]
+    fn storage_errors_have_the_kind_that_their_caller_acts_on() {
+        let (available, needed) = (10, 20);
+        for (error, kind) in [
+            (StorageError::NotAttempted(fault()), ErrorKind::NotAttempted),
+            (
+                StorageError::DiskFull { available, needed },
+                ErrorKind::NotAttempted,
+            ),
+            (
+                StorageError::OutcomeUnknown(fault()),
+                ErrorKind::OutcomeUnknown,
+            ),
+            (StorageError::Closed, ErrorKind::Closed),
+            (StorageError::Poisoned(fault()), ErrorKind::Closed),
+            (ReadError::Io(fault()).into(), ErrorKind::Unavailable),
+            (corrupt().into(), ErrorKind::Corrupt),
+        ] {
+            assert_eq!(error.kind(), kind, "{error}");
+            assert_eq!(error.is_transient(), kind.is_transient(), "{error}");
+        }
+    }
+
+    #[test]
+    fn read_errors_say_what_was_found() {
+        assert_snapshot!(ReadError::Io(fault()), @"stored entries cannot be read");
+        assert_snapshot!(corrupt(), @"stored entries are damaged: checksum differs entry=41");
+        assert_snapshot!(ReadError::Closed, @"store is closed");
+        assert_eq!(ReadError::Closed.kind(), ErrorKind::Closed);
+    }
+
+    #[test]
+    fn a_fault_is_the_source_and_not_part_of_the_message() {
+        for error in [
+            StorageError::NotAttempted(fault()),
+            StorageError::OutcomeUnknown(fault()),
+            StorageError::Poisoned(fault()),
+            StorageError::Read(ReadError::Io(fault())),
+        ] {
+            let source = error.source().map(ToString::to_string);
+            assert_eq!(source.as_deref(), Some("sync failed"));
+            assert!(!error.to_string().contains("sync failed"));
+        }
     }
 }

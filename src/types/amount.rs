@@ -69,3 +69,44 @@ macro_rules! amount_conversions {
 }
 
 pub(super) use amount_conversions;
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn only_digits_are_a_number() {
+        for text in [
+            "", " ", "-1", "+1", "1 ", "1.0", "1e3", "0x1", "1_000", "١", "५", "１", "1\0",
+        ] {
+            assert_eq!(parse_digits(text), None, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn leading_zeros_change_nothing() {
+        assert_eq!(parse_digits("007"), Some(7));
+        assert_eq!(parse_digits("000"), Some(0));
+    }
+
+    #[test]
+    fn more_digits_than_fit_stay_at_the_top() {
+        assert_eq!(parse_digits(&"9".repeat(1_000)), Some(i128::MAX));
+        assert_eq!(parse_digits(&u128::MAX.to_string()), Some(i128::MAX));
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_reads_back(number in 0..=i128::MAX) {
+            prop_assert_eq!(parse_digits(&number.to_string()), Some(number));
+        }
+
+        #[test]
+        fn any_text_is_read_without_panic(text in ".*") {
+            let digits = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+            prop_assert_eq!(parse_digits(&text).is_some(), digits);
+        }
+    }
+}

@@ -103,3 +103,141 @@ impl From<Points> for Balance {
 }
 
 amount_conversions!(Balance, Field::Balance);
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn refused(given: i128) -> Result<Balance, InvalidCommand> {
+        let (field, min, max) = (Field::Balance, 0, i64::MAX);
+        Err(InvalidCommand::OutOfRange {
+            field,
+            given,
+            min,
+            max,
+        })
+    }
+
+    // C02
+    #[test]
+    fn numbers_below_the_smallest_are_refused_from_every_signed_type() {
+        assert_eq!(Balance::new(-1), refused(-1));
+        assert_eq!(Balance::new(i64::MIN), refused(i64::MIN.into()));
+        assert_eq!(Balance::try_from(-1_i8), refused(-1));
+        assert_eq!(Balance::try_from(i8::MIN), refused(i8::MIN.into()));
+        assert_eq!(Balance::try_from(i16::MIN), refused(i16::MIN.into()));
+        assert_eq!(Balance::try_from(i32::MIN), refused(i32::MIN.into()));
+        assert_eq!(Balance::try_from(i128::MIN), refused(i128::MIN));
+        assert_eq!(Balance::try_from(-1_isize), refused(-1));
+    }
+
+    // C02
+    #[test]
+    fn numbers_above_the_largest_are_refused_from_every_wide_type() {
+        assert_eq!(
+            Balance::try_from(i64::MAX.unsigned_abs() + 1),
+            refused(1 << 63)
+        );
+        assert_eq!(Balance::try_from(u64::MAX), refused(u64::MAX.into()));
+        assert_eq!(Balance::try_from(1_i128 << 63), refused(1 << 63));
+        assert_eq!(Balance::try_from(1_u128 << 63), refused(1 << 63));
+        assert_eq!(Balance::try_from(u128::MAX), refused(i128::MAX));
+        assert_eq!("9223372036854775808".parse::<Balance>(), refused(1 << 63));
+    }
+
+    #[test]
+    fn the_bounds_are_accepted_from_every_type_that_holds_them() {
+        let max = Balance::MAX;
+        assert_eq!(max.get(), i64::MAX);
+        assert_eq!(Balance::new(i64::MAX), Ok(max));
+        assert_eq!(Balance::try_from(i64::MAX.unsigned_abs()), Ok(max));
+        assert_eq!(Balance::try_from(i128::from(i64::MAX)), Ok(max));
+        assert_eq!(
+            Balance::try_from(u128::from(i64::MAX.unsigned_abs())),
+            Ok(max)
+        );
+        assert_eq!("9223372036854775807".parse(), Ok(max));
+        let min = Balance::MIN;
+        assert_eq!(min.get(), 0);
+        assert_eq!(
+            [
+                Balance::try_from(0_u8),
+                Balance::try_from(0_u16),
+                Balance::try_from(0_u32)
+            ],
+            [const { Ok(Balance::MIN) }; 3]
+        );
+        assert_eq!(
+            [
+                Balance::try_from(0_usize),
+                Balance::try_from(0_isize),
+                "0".parse()
+            ],
+            [const { Ok(Balance::MIN) }; 3]
+        );
+    }
+
+    #[test]
+    fn a_text_that_is_not_a_number_is_not_repeated_in_the_error() {
+        let error = "12 secret".parse::<Balance>().unwrap_err();
+        assert_eq!(
+            error,
+            InvalidCommand::NotANumber {
+                field: Field::Balance
+            }
+        );
+        assert!(!error.to_string().contains("secret"));
+    }
+
+    #[test]
+    fn reading_goes_through_the_bounds() {
+        for json in [
+            "-1",
+            "-9223372036854775808",
+            "9223372036854775808",
+            "1.0",
+            "1e2",
+            "\"1\"",
+            "null",
+        ] {
+            assert!(serde_json::from_str::<Balance>(json).is_err(), "{json}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_number_in_bounds_is_kept_and_any_other_refused(number: i64) {
+            match Balance::new(number) {
+                Ok(made) => {
+                    prop_assert!(number >= 0);
+                    prop_assert_eq!(i64::from(made), number);
+                    prop_assert_eq!(made.to_string().parse::<Balance>(), Ok(made));
+                    let json = serde_json::to_string(&made).unwrap();
+                    prop_assert_eq!(&json, &number.to_string());
+                    prop_assert_eq!(serde_json::from_str::<Balance>(&json).unwrap(), made);
+                }
+                Err(error) => {
+                    prop_assert!(number < 0);
+                    prop_assert_eq!(Err(error), refused(number.into()));
+                }
+            }
+        }
+
+        #[test]
+        fn sum_and_difference_are_exact_or_none(a in 0..=i64::MAX, b in 1..=i64::MAX) {
+            let (x, y) = (Balance::new(a).unwrap(), Points::new(b).unwrap());
+            let exact = |n: Option<i128>| i64::try_from(n?).ok().filter(|n| *n >= 0);
+            let (a, b) = (i128::from(a), i128::from(b));
+            prop_assert_eq!(x.checked_add(y).map(Balance::get), exact(a.checked_add(b)));
+            prop_assert_eq!(x.checked_sub(y).map(Balance::get), exact(a.checked_sub(b)));
+        }
+
+        #[test]
+        fn points_as_a_balance_are_as_many(points in 1..=i64::MAX) {
+            let points = Points::new(points).unwrap();
+            prop_assert_eq!(Balance::from(points).get(), points.get());
+        }
+    }
+}

@@ -21,10 +21,16 @@ use super::{AccountId, IdempotencyKey, Memo, Operation, Points};
 ///
 /// let account = AccountId::new("ada")?;
 /// let key = IdempotencyKey::new("order-99")?;
-/// let command = Command::grant(account, key, Points::new(500)?)
-///     .with_memo(Memo::new("order 99")?)
+/// let memo = Memo::new("warm socks")?;
+/// let command = Command::grant(account.clone(), key.clone(), Points::new(500)?)
+///     .with_memo(memo.clone())
 ///     .expecting(3);
+///
+/// assert_eq!(command.account(), &account);
 /// assert_eq!(command.operation(), Operation::Grant);
+/// assert_eq!(command.key(), &key);
+/// assert_eq!(command.points().get(), 500);
+/// assert_eq!(command.memo(), Some(&memo));
 /// assert_eq!(command.expected(), Some(3));
 /// # Ok::<(), pointstore::InvalidCommand>(())
 /// ```
@@ -166,5 +172,96 @@ impl Command {
             .saturating_add(self.account.text_len())
             .saturating_add(self.key.as_str().len())
             .saturating_add(memo)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn full() -> Command {
+        let account = AccountId::in_tenant("shop-7", "ada").unwrap();
+        let key = IdempotencyKey::new("order-99").unwrap();
+        Command::redeem(account, key, Points::new(500).unwrap())
+            .with_memo(Memo::new("socks").unwrap())
+            .expecting(3)
+    }
+
+    fn full_json() -> Value {
+        json!({
+            "account": {"tenant": "shop-7", "name": "ada"},
+            "operation": "redeem",
+            "key": "order-99",
+            "points": 500,
+            "memo": "socks",
+            "expected": 3,
+        })
+    }
+
+    fn with(field: &str, value: Value) -> Value {
+        let mut changed = full_json();
+        changed[field] = value;
+        changed
+    }
+
+    #[test]
+    fn a_command_reads_back_as_it_was_written() {
+        let written = serde_json::to_value(full()).unwrap();
+        assert_eq!(written, full_json());
+        assert_eq!(serde_json::from_value::<Command>(written).unwrap(), full());
+    }
+
+    #[test]
+    fn memo_and_expectation_are_always_written() {
+        let plain = Command::grant(full().account, full().key, full().points);
+        let written = serde_json::to_value(&plain).unwrap();
+        assert_eq!(
+            (&written["memo"], &written["expected"]),
+            (&Value::Null, &Value::Null)
+        );
+    }
+
+    #[test]
+    fn memo_and_expectation_may_be_missing() {
+        let json = r#"{"account":{"name":"ada"},"operation":"grant","key":"k","points":1}"#;
+        let read: Command = serde_json::from_str(json).unwrap();
+        assert_eq!((read.memo(), read.expected()), (None, None));
+    }
+
+    // C02
+    #[test]
+    fn reading_checks_every_part() {
+        for (field, value) in [
+            ("account", json!({"name": ""})),
+            ("operation", json!("refund")),
+            ("key", json!(" ")),
+            ("points", json!(0)),
+            ("points", json!(-1)),
+            ("points", json!(i64::MIN)),
+            ("points", json!(1_u64 << 63)),
+            ("memo", json!("")),
+            ("memo", json!("m".repeat(129))),
+            ("expected", json!(-1)),
+        ] {
+            let changed = with(field, value);
+            assert!(
+                serde_json::from_value::<Command>(changed.clone()).is_err(),
+                "{changed}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_misspelt_field_is_refused_instead_of_left_out() {
+        let changed = with("expectted", json!(3));
+        assert!(serde_json::from_value::<Command>(changed).is_err());
+    }
+
+    #[test]
+    fn stored_length_counts_the_bytes_of_every_text() {
+        let texts = "shop-7ada".len() + "order-99".len() + "socks".len();
+        assert_eq!(full().stored_len_max(), texts + Command::FIXED_LEN_MAX);
     }
 }

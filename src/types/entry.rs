@@ -26,3 +26,34 @@ impl Entry {
             .filter(|start| *start > 0)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::types::ReceiptParts;
+
+    fn entry(number: u64, place: u32) -> Entry {
+        let receipt = Receipt::from_parts(ReceiptParts {
+            number,
+            ..ReceiptParts::sample()
+        });
+        Entry {
+            receipt,
+            place,
+            list_len: place.saturating_add(1),
+            previous: 0,
+        }
+    }
+
+    #[test]
+    fn a_list_starts_where_its_first_entry_is() {
+        assert_eq!(entry(7, 0).list_start(), Some(7));
+        assert_eq!(entry(7, 6).list_start(), Some(1));
+    }
+
+    #[test]
+    fn a_place_that_reaches_before_the_journal_has_no_start() {
+        assert_eq!(entry(7, 7).list_start(), None);
+        assert_eq!(entry(7, u32::MAX).list_start(), None);
+    }
+}

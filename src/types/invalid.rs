@@ -154,3 +154,64 @@ pub enum InvalidCommand {
         max: usize,
     },
 }
+
+#[cfg(test)]
+mod tests {
+    use insta::assert_snapshot;
+
+    use super::*;
+
+    #[test]
+    fn messages_about_texts_say_what_was_wrong_and_what_is_allowed() {
+        let (field, max) = (Field::Key, 255);
+        assert_snapshot!(InvalidCommand::Empty { field, max }, @"invalid key: empty, at least one byte is needed max_len=255");
+        assert_snapshot!(InvalidCommand::TooLong { field, len: 300, max }, @"invalid key: too many bytes len=300 max_len=255");
+        assert_snapshot!(InvalidCommand::Blank { field }, @"invalid key: blank, a character that is not white space is needed");
+        assert_snapshot!(InvalidCommand::ControlCharacter { field, at: 3 }, @"invalid key: control characters are not allowed at_byte=3");
+    }
+
+    #[test]
+    fn messages_about_numbers_say_what_was_wrong_and_what_is_allowed() {
+        let field = Field::Points;
+        let (given, min, max) = (i128::MIN, 1, i64::MAX);
+        assert_snapshot!(
+            InvalidCommand::OutOfRange { field, given, min, max },
+            @"invalid points: out of range given=-170141183460469231731687303715884105728 min=1 max=9223372036854775807"
+        );
+        assert_snapshot!(InvalidCommand::NotANumber { field }, @"invalid points: not a whole decimal number, only digits are allowed");
+    }
+
+    #[test]
+    fn messages_about_lists_say_what_was_wrong_and_what_is_allowed() {
+        assert_snapshot!(InvalidCommand::ListTooLong { len: 900, max: 800 }, @"invalid list: too many commands len=900 max_len=800");
+        assert_snapshot!(
+            InvalidCommand::ListTooLarge { bytes: 40_000, max: 30_000 },
+            @"invalid list: too many bytes when stored bytes=40000 max_bytes=30000"
+        );
+    }
+
+    #[test]
+    fn messages_about_forms_say_what_was_wrong_and_what_is_allowed() {
+        assert_snapshot!(InvalidCommand::UnknownOperation, @"invalid operation: unknown, only grant and redeem are allowed");
+        let (field, form) = (Field::Position, "a number");
+        assert_snapshot!(InvalidCommand::Malformed { field, form }, @"invalid position: malformed, needs a number");
+        let (field, rule) = (Field::Receipt, "number must be at least 1");
+        assert_snapshot!(InvalidCommand::Inconsistent { field, rule }, @"invalid receipt: number must be at least 1");
+    }
+
+    #[test]
+    fn every_part_has_its_lowercase_name() {
+        let parts = [
+            Field::Tenant,
+            Field::Account,
+            Field::Key,
+            Field::Memo,
+            Field::Points,
+            Field::Balance,
+            Field::Receipt,
+            Field::Position,
+        ];
+        let names = parts.map(|part| part.to_string()).join(" ");
+        assert_snapshot!(names, @"tenant account key memo points balance receipt position");
+    }
+}

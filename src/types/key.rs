@@ -71,3 +71,66 @@ impl IdempotencyKey {
 }
 
 text_conversions!(IdempotencyKey);
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn one_to_max_bytes_are_accepted() {
+        assert!(IdempotencyKey::new("x").is_ok());
+        assert!(IdempotencyKey::new("x".repeat(255)).is_ok());
+        let (field, len, max) = (Field::Key, 256, 255);
+        let error = InvalidCommand::TooLong { field, len, max };
+        assert_eq!(IdempotencyKey::new("x".repeat(256)), Err(error));
+    }
+
+    #[test]
+    fn every_way_to_make_one_goes_through_the_checks() {
+        let error = Err(InvalidCommand::Blank { field: Field::Key });
+        assert_eq!(IdempotencyKey::new(" "), error);
+        assert_eq!(" ".parse::<IdempotencyKey>(), error);
+        assert_eq!(IdempotencyKey::try_from(" "), error);
+        assert_eq!(IdempotencyKey::try_from(" ".to_owned()), error);
+        assert!(serde_json::from_str::<IdempotencyKey>(r#"" ""#).is_err());
+    }
+
+    // C08
+    #[test]
+    fn a_key_of_unusual_characters_comes_back_as_it_was() {
+        let key = IdempotencyKey::new("<b>é & \u{2028}</b>").unwrap();
+        let json = serde_json::to_string(&key).unwrap();
+        assert_eq!(serde_json::from_str::<IdempotencyKey>(&json).unwrap(), key);
+    }
+
+    #[test]
+    fn keys_are_not_normalised() {
+        let (composed, decomposed) = ("\u{e9}", "e\u{301}");
+        assert_ne!(
+            IdempotencyKey::new(composed),
+            IdempotencyKey::new(decomposed)
+        );
+    }
+
+    #[test]
+    fn a_clone_shares_the_text() {
+        let first = IdempotencyKey::new("x").unwrap();
+        assert!(Arc::ptr_eq(&first.0, &first.clone().0));
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_kept_byte_for_byte_or_refused(text in ".{0,265}") {
+            if let Ok(made) = IdempotencyKey::new(&text) {
+                prop_assert_eq!(made.as_str(), &*text);
+                prop_assert_eq!(made.to_string(), &*text);
+                prop_assert_eq!(made.as_ref(), &*text);
+                let json = serde_json::to_string(&made).unwrap();
+                prop_assert_eq!(&json, &serde_json::to_string(&text).unwrap());
+                prop_assert_eq!(serde_json::from_str::<IdempotencyKey>(&json).unwrap(), made);
+            }
+        }
+    }
+}

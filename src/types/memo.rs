@@ -69,3 +69,49 @@ impl Memo {
 }
 
 text_conversions!(Memo);
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn one_to_max_bytes_are_accepted() {
+        assert!(Memo::new("x").is_ok());
+        assert!(Memo::new("x".repeat(128)).is_ok());
+        let (field, len, max) = (Field::Memo, 129, 128);
+        let error = InvalidCommand::TooLong { field, len, max };
+        assert_eq!(Memo::new("x".repeat(129)), Err(error));
+    }
+
+    #[test]
+    fn every_way_to_make_one_goes_through_the_checks() {
+        let error = Err(InvalidCommand::Blank { field: Field::Memo });
+        assert_eq!(Memo::new(" "), error);
+        assert_eq!(" ".parse::<Memo>(), error);
+        assert_eq!(Memo::try_from(" "), error);
+        assert_eq!(Memo::try_from(" ".to_owned()), error);
+        assert!(serde_json::from_str::<Memo>(r#"" ""#).is_err());
+    }
+
+    #[test]
+    fn a_clone_shares_the_text() {
+        let first = Memo::new("x").unwrap();
+        assert!(Arc::ptr_eq(&first.0, &first.clone().0));
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_kept_byte_for_byte_or_refused(text in ".{0,138}") {
+            if let Ok(made) = Memo::new(&text) {
+                prop_assert_eq!(made.as_str(), &*text);
+                prop_assert_eq!(made.to_string(), &*text);
+                prop_assert_eq!(made.as_ref(), &*text);
+                let json = serde_json::to_string(&made).unwrap();
+                prop_assert_eq!(&json, &serde_json::to_string(&text).unwrap());
+                prop_assert_eq!(serde_json::from_str::<Memo>(&json).unwrap(), made);
+            }
+        }
+    }
+}

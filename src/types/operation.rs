@@ -71,3 +71,45 @@ impl FromStr for Operation {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ALL: [Operation; 2] = [Operation::Grant, Operation::Redeem];
+
+    #[test]
+    fn stored_codes_never_change() {
+        assert_eq!(ALL.map(Operation::code), [1, 2]);
+    }
+
+    #[test]
+    fn exactly_the_stored_codes_are_read() {
+        for code in 0..=u8::MAX {
+            let read = Operation::from_code(code);
+            assert_eq!(read, ALL.into_iter().find(|op| op.code() == code));
+        }
+    }
+
+    #[test]
+    fn every_way_of_writing_reads_back() {
+        for operation in ALL {
+            let text = operation.to_string();
+            assert_eq!(text.parse(), Ok(operation));
+            let json = serde_json::to_string(&operation).unwrap();
+            assert_eq!(json, format!("\"{text}\""));
+            assert_eq!(serde_json::from_str::<Operation>(&json).unwrap(), operation);
+        }
+    }
+
+    #[test]
+    fn other_spellings_are_refused() {
+        for text in ["", "Grant", "grant ", "refund"] {
+            assert_eq!(
+                text.parse::<Operation>(),
+                Err(InvalidCommand::UnknownOperation)
+            );
+            assert!(serde_json::from_value::<Operation>(text.into()).is_err());
+        }
+    }
+}

@@ -97,3 +97,135 @@ impl Points {
 }
 
 amount_conversions!(Points, Field::Points);
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn refused(given: i128) -> Result<Points, InvalidCommand> {
+        let (field, min, max) = (Field::Points, 1, i64::MAX);
+        Err(InvalidCommand::OutOfRange {
+            field,
+            given,
+            min,
+            max,
+        })
+    }
+
+    // C02
+    #[test]
+    fn numbers_below_the_smallest_are_refused_from_every_signed_type() {
+        assert_eq!(Points::new(0), refused(0));
+        assert_eq!(Points::new(i64::MIN), refused(i64::MIN.into()));
+        assert_eq!(Points::try_from(-1_i8), refused(-1));
+        assert_eq!(Points::try_from(i8::MIN), refused(i8::MIN.into()));
+        assert_eq!(Points::try_from(i16::MIN), refused(i16::MIN.into()));
+        assert_eq!(Points::try_from(i32::MIN), refused(i32::MIN.into()));
+        assert_eq!(Points::try_from(i128::MIN), refused(i128::MIN));
+        assert_eq!(Points::try_from(-1_isize), refused(-1));
+    }
+
+    // C02
+    #[test]
+    fn numbers_above_the_largest_are_refused_from_every_wide_type() {
+        assert_eq!(
+            Points::try_from(i64::MAX.unsigned_abs() + 1),
+            refused(1 << 63)
+        );
+        assert_eq!(Points::try_from(u64::MAX), refused(u64::MAX.into()));
+        assert_eq!(Points::try_from(1_i128 << 63), refused(1 << 63));
+        assert_eq!(Points::try_from(1_u128 << 63), refused(1 << 63));
+        assert_eq!(Points::try_from(u128::MAX), refused(i128::MAX));
+        assert_eq!("9223372036854775808".parse::<Points>(), refused(1 << 63));
+    }
+
+    #[test]
+    fn the_bounds_are_accepted_from_every_type_that_holds_them() {
+        let max = Points::MAX;
+        assert_eq!(max.get(), i64::MAX);
+        assert_eq!(Points::new(i64::MAX), Ok(max));
+        assert_eq!(Points::try_from(i64::MAX.unsigned_abs()), Ok(max));
+        assert_eq!(Points::try_from(i128::from(i64::MAX)), Ok(max));
+        assert_eq!(
+            Points::try_from(u128::from(i64::MAX.unsigned_abs())),
+            Ok(max)
+        );
+        assert_eq!("9223372036854775807".parse(), Ok(max));
+        let min = Points::MIN;
+        assert_eq!(min.get(), 1);
+        assert_eq!(
+            [
+                Points::try_from(1_u8),
+                Points::try_from(1_u16),
+                Points::try_from(1_u32)
+            ],
+            [const { Ok(Points::MIN) }; 3]
+        );
+        assert_eq!(
+            [
+                Points::try_from(1_usize),
+                Points::try_from(1_isize),
+                "1".parse()
+            ],
+            [const { Ok(Points::MIN) }; 3]
+        );
+    }
+
+    #[test]
+    fn a_text_that_is_not_a_number_is_not_repeated_in_the_error() {
+        let error = "12 secret".parse::<Points>().unwrap_err();
+        assert_eq!(
+            error,
+            InvalidCommand::NotANumber {
+                field: Field::Points
+            }
+        );
+        assert!(!error.to_string().contains("secret"));
+    }
+
+    #[test]
+    fn reading_goes_through_the_bounds() {
+        for json in [
+            "0",
+            "-9223372036854775808",
+            "9223372036854775808",
+            "1.0",
+            "1e2",
+            "\"1\"",
+            "null",
+        ] {
+            assert!(serde_json::from_str::<Points>(json).is_err(), "{json}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_number_in_bounds_is_kept_and_any_other_refused(number: i64) {
+            match Points::new(number) {
+                Ok(made) => {
+                    prop_assert!(number >= 1);
+                    prop_assert_eq!(i64::from(made), number);
+                    prop_assert_eq!(made.to_string().parse::<Points>(), Ok(made));
+                    let json = serde_json::to_string(&made).unwrap();
+                    prop_assert_eq!(&json, &number.to_string());
+                    prop_assert_eq!(serde_json::from_str::<Points>(&json).unwrap(), made);
+                }
+                Err(error) => {
+                    prop_assert!(number < 1);
+                    prop_assert_eq!(Err(error), refused(number.into()));
+                }
+            }
+        }
+
+        #[test]
+        fn sum_and_difference_are_exact_or_none(a in 1..=i64::MAX, b in 1..=i64::MAX) {
+            let (x, y) = (Points::new(a).unwrap(), Points::new(b).unwrap());
+            let exact = |n: Option<i128>| i64::try_from(n?).ok().filter(|n| *n >= 1);
+            let (a, b) = (i128::from(a), i128::from(b));
+            prop_assert_eq!(x.checked_add(y).map(Points::get), exact(a.checked_add(b)));
+            prop_assert_eq!(x.checked_sub(y).map(Points::get), exact(a.checked_sub(b)));
+        }
+    }
+}

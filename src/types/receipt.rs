@@ -1,4 +1,4 @@
-//! What is kept of an applied request, and the answer that carries it.
+//! What is kept of an applied request.
 //!
 //! Keeps its share of I3 and I4: a receipt is consistent in itself, and nothing changes it.
 
@@ -12,6 +12,32 @@ use super::{
 ///
 /// A replay returns it exactly as it was saved: the balance in it is the balance *then*. In serde it is a structure of
 /// all its parts; reading one back checks that they fit together, not that a store ever wrote it.
+///
+/// # Examples
+///
+/// ```
+/// use pointstore::{Operation, Receipt};
+///
+/// let saved = r#"{
+///     "number": 41, "account": {"name": "ada"}, "operation": "grant", "key": "order-99", "points": 500,
+///     "balance_after": 700, "sequence": 3, "recorded_at": 1767225600123, "memo": "warm socks"
+/// }"#;
+/// let receipt: Receipt = serde_json::from_str(saved)?;
+///
+/// assert_eq!(receipt.number(), 41);
+/// assert_eq!(receipt.account().name(), "ada");
+/// assert_eq!(receipt.operation(), Operation::Grant);
+/// assert_eq!(receipt.key().as_str(), "order-99");
+/// assert_eq!(receipt.points().get(), 500);
+/// assert_eq!(receipt.balance_after().get(), 700);
+/// assert_eq!(receipt.sequence(), 3);
+/// assert_eq!(receipt.recorded_at().to_string(), "1767225600.123");
+/// assert_eq!(receipt.memo().map(|memo| memo.as_str()), Some("warm socks"));
+///
+/// let impossible = saved.replace("700", "499");
+/// assert!(serde_json::from_str::<Receipt>(&impossible).is_err());
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "ReceiptParts")]
 pub struct Receipt {
@@ -64,14 +90,14 @@ impl TryFrom<ReceiptParts> for Receipt {
             Operation::Redeem if parts.balance_after.checked_add(parts.points).is_none() => {
                 broken("balance before redeeming must not exceed the largest balance")
             }
-            Operation::Grant | Operation::Redeem => Ok(Self::new(parts)),
+            Operation::Grant | Operation::Redeem => Ok(Self::from_parts(parts)),
         }
     }
 }
 
 impl Receipt {
     /// A receipt of parts that are known to fit together; parts from outside go through [`TryFrom`].
-    pub(crate) fn new(parts: ReceiptParts) -> Self {
+    pub(crate) fn from_parts(parts: ReceiptParts) -> Self {
         Self {
             number: parts.number,
             account: parts.account,
@@ -131,35 +157,133 @@ impl Receipt {
     }
 }
 
-/// The answer to a request that stands: now, or already before.
-///
-/// Both carry the one receipt of the request, and both mean success; most callers need not tell them apart.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Outcome {
-    /// This attempt had the effect.
-    Applied(Receipt),
-    /// An earlier attempt had it; nothing was changed, and the receipt is the one saved then.
-    Replayed(Receipt),
+#[cfg(test)]
+impl ReceiptParts {
+    /// Parts that fit together, for tests.
+    pub(crate) fn sample() -> Self {
+        Self {
+            number: 41,
+            account: AccountId::in_tenant("shop-7", "ada").unwrap(),
+            operation: Operation::Grant,
+            key: IdempotencyKey::new("order-99").unwrap(),
+            points: Points::new(500).unwrap(),
+            balance_after: Balance::new(700).unwrap(),
+            sequence: 3,
+            recorded_at: Timestamp::from_unix_millis(1_767_225_600_123),
+            memo: Some(Memo::new("socks").unwrap()),
+        }
+    }
 }
 
-impl Outcome {
-    /// The receipt, whichever attempt it comes from.
-    pub fn receipt(&self) -> &Receipt {
-        match self {
-            Self::Applied(receipt) | Self::Replayed(receipt) => receipt,
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn broken(parts: ReceiptParts) -> &'static str {
+        match Receipt::try_from(parts) {
+            Err(InvalidCommand::Inconsistent {
+                field: Field::Receipt,
+                rule,
+            }) => rule,
+            other => panic!("not inconsistent: {other:?}"),
         }
     }
 
-    /// The receipt by value, whichever attempt it comes from.
-    pub fn into_receipt(self) -> Receipt {
-        match self {
-            Self::Applied(receipt) | Self::Replayed(receipt) => receipt,
-        }
+    #[test]
+    fn a_receipt_reads_back_as_it_was_written() {
+        let receipt = Receipt::from_parts(ReceiptParts::sample());
+        let written = serde_json::to_value(&receipt).unwrap();
+        assert_eq!(
+            written,
+            json!({
+                "number": 41,
+                "account": {"tenant": "shop-7", "name": "ada"},
+                "operation": "grant",
+                "key": "order-99",
+                "points": 500,
+                "balance_after": 700,
+                "sequence": 3,
+                "recorded_at": 1_767_225_600_123_u64,
+                "memo": "socks",
+            })
+        );
+        assert_eq!(serde_json::from_value::<Receipt>(written).unwrap(), receipt);
     }
 
-    /// Whether an earlier attempt had the effect.
-    pub fn is_replay(&self) -> bool {
-        matches!(self, Self::Replayed(_))
+    #[test]
+    fn parts_that_fit_together_are_a_receipt() {
+        assert_eq!(
+            Receipt::try_from(ReceiptParts::sample()),
+            Ok(Receipt::from_parts(ReceiptParts::sample()))
+        );
+    }
+
+    #[test]
+    fn numbers_and_sequences_begin_at_one() {
+        let none = ReceiptParts {
+            number: 0,
+            ..ReceiptParts::sample()
+        };
+        insta::assert_snapshot!(broken(none), @"number must be at least 1");
+        let none = ReceiptParts {
+            sequence: 0,
+            ..ReceiptParts::sample()
+        };
+        insta::assert_snapshot!(broken(none), @"sequence must be at least 1");
+    }
+
+    #[test]
+    fn a_grant_leaves_at_least_its_points() {
+        let balance_after = Balance::new(500).unwrap();
+        assert!(
+            Receipt::try_from(ReceiptParts {
+                balance_after,
+                ..ReceiptParts::sample()
+            })
+            .is_ok()
+        );
+        let balance_after = Balance::new(499).unwrap();
+        insta::assert_snapshot!(
+            broken(ReceiptParts { balance_after, ..ReceiptParts::sample() }),
+            @"balance after a grant must not be below its points"
+        );
+    }
+
+    #[test]
+    fn redeeming_starts_from_a_balance_that_can_exist() {
+        let redeem = |balance_after: i64| ReceiptParts {
+            operation: Operation::Redeem,
+            balance_after: Balance::new(balance_after).unwrap(),
+            ..ReceiptParts::sample()
+        };
+        assert!(Receipt::try_from(redeem(0)).is_ok());
+        assert!(Receipt::try_from(redeem(i64::MAX - 500)).is_ok());
+        insta::assert_snapshot!(
+            broken(redeem(i64::MAX - 499)),
+            @"balance before redeeming must not exceed the largest balance"
+        );
+    }
+
+    #[test]
+    fn reading_goes_through_the_checks() {
+        let good = serde_json::to_value(Receipt::from_parts(ReceiptParts::sample())).unwrap();
+        for (field, value) in [
+            ("number", json!(0)),
+            ("sequence", json!(0)),
+            ("balance_after", json!(499)),
+            ("balance_after", json!(-1)),
+            ("points", json!(701)),
+            ("key", json!("")),
+            ("operation", Value::Null),
+        ] {
+            let mut changed = good.clone();
+            changed[field] = value;
+            assert!(
+                serde_json::from_value::<Receipt>(changed.clone()).is_err(),
+                "{changed}"
+            );
+        }
     }
 }

@@ -24,8 +24,8 @@ pub(super) fn check(field: Field, text: &str, max: usize) -> Result<(), InvalidC
     }
 }
 
-/// The conversions shared by the values that are one checked text: they all go through `new`.
-macro_rules! text_conversions {
+/// The conversions from a text: all of them go through `new`.
+macro_rules! text_parsing {
     ($type:ident) => {
         impl std::str::FromStr for $type {
             type Err = $crate::types::InvalidCommand;
@@ -50,6 +50,13 @@ macro_rules! text_conversions {
                 Self::new(text)
             }
         }
+    };
+}
+
+/// All that the values which are one checked text have in common, over `new` and `as_str`.
+macro_rules! text_conversions {
+    ($type:ident) => {
+        $crate::types::text::text_parsing!($type);
 
         impl AsRef<str> for $type {
             fn as_ref(&self) -> &str {
@@ -78,4 +85,72 @@ macro_rules! text_conversions {
     };
 }
 
-pub(super) use text_conversions;
+pub(super) use {text_conversions, text_parsing};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn checked(text: &str) -> Result<(), InvalidCommand> {
+        check(Field::Key, text, 8)
+    }
+
+    #[test]
+    fn a_text_of_one_to_max_bytes_passes() {
+        for text in ["k", "12345678", "ä/€", "\u{2028}b", " a ", "a\u{200b}"] {
+            assert_eq!(checked(text), Ok(()), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn an_empty_text_is_refused() {
+        let (field, max) = (Field::Key, 8);
+        assert_eq!(checked(""), Err(InvalidCommand::Empty { field, max }));
+    }
+
+    #[test]
+    fn length_is_counted_in_bytes_and_not_in_characters() {
+        let (field, len, max) = (Field::Key, 9, 8);
+        assert_eq!(
+            checked("€€€"),
+            Err(InvalidCommand::TooLong { field, len, max })
+        );
+    }
+
+    #[test]
+    fn white_space_of_every_kind_is_blank() {
+        let field = Field::Key;
+        for text in [" ", "\t\n", "\u{a0}", "\u{2028}", "\u{3000} "] {
+            assert_eq!(
+                checked(text),
+                Err(InvalidCommand::Blank { field }),
+                "{text:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_first_control_character_is_located_in_bytes() {
+        let field = Field::Key;
+        for (text, at) in [
+            ("\0", 0),
+            ("a\nb\n", 1),
+            ("ä\u{7f}", 2),
+            ("€\u{85}", 3),
+            ("a\u{9f}", 1),
+        ] {
+            let error = InvalidCommand::ControlCharacter { field, at };
+            assert_eq!(checked(text), Err(error), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_text_that_is_too_long_is_not_read_to_its_end() {
+        let text = "\0".repeat(9);
+        let (field, len, max) = (Field::Key, 9, 8);
+        assert_eq!(
+            checked(&text),
+            Err(InvalidCommand::TooLong { field, len, max })
+        );
+    }
+}

@@ -1,9 +1,8 @@
-//! Where time comes from: the system's clock, or one that is set by hand.
+//! Where time comes from: the trait that a store asks, and the system's clock behind it.
 //!
 //! The only file that reads the system's clock. A store asks its [`Clock`] and nothing else.
 
 use std::fmt::Debug;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -68,17 +67,19 @@ impl<C: Clock + ?Sized> Clock for Arc<C> {
 pub struct SystemClock;
 
 impl Clock for SystemClock {
+    #[allow(
+        clippy::disallowed_methods,
+        reason = "the one reading of the system's time of day"
+    )]
     fn wall(&self) -> Timestamp {
-        #[allow(
-            clippy::disallowed_methods,
-            reason = "the one reading of the system's time of day"
-        )]
         Timestamp::from_system(SystemTime::now())
     }
 
     fn monotonic(&self) -> Duration {
         static START: LazyLock<Instant> = LazyLock::new(now);
-        now().saturating_duration_since(*START)
+        // The start is fixed before this reading, so the difference is never cut off at zero.
+        let start = *START;
+        now().saturating_duration_since(start)
     }
 }
 
@@ -90,108 +91,31 @@ fn now() -> Instant {
     Instant::now()
 }
 
-/// A clock that moves only when told to; for tests.
-///
-/// Clones are the same clock. The wall clock may be set backwards, the monotonic one only moves forwards, and stays
-/// where it is once it has been moved by about 584 years in all (`u64::MAX` nanoseconds).
-///
-/// # Examples
-///
-/// ```
-/// use pointstore::{Clock, ManualClock, Timestamp};
-/// use std::time::Duration;
-///
-/// let clock = ManualClock::at(Timestamp::from_unix_millis(10_000));
-/// let same = clock.clone();
-/// clock.advance(Duration::from_secs(2));
-/// assert_eq!(same.wall(), Timestamp::from_unix_millis(12_000));
-/// assert_eq!(same.monotonic(), Duration::from_secs(2));
-/// ```
-#[derive(Debug, Clone)]
-pub struct ManualClock {
-    shared: Arc<Hands>,
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-#[derive(Debug)]
-struct Hands {
-    wall_ms: AtomicU64,
-    monotonic_ns: AtomicU64,
-}
-
-impl ManualClock {
-    /// A clock that shows the given time of day, and zero on its monotonic side.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use pointstore::{Clock, ManualClock, Timestamp};
-    ///
-    /// let noon = Timestamp::from_unix_millis(43_200_000);
-    /// assert_eq!(ManualClock::at(noon).wall(), noon);
-    /// ```
-    pub fn at(wall: Timestamp) -> Self {
-        let shared = Arc::new(Hands {
-            wall_ms: AtomicU64::new(wall.as_unix_millis()),
-            monotonic_ns: AtomicU64::new(0),
-        });
-        Self { shared }
+    #[test]
+    fn the_system_clock_shows_a_time_after_this_was_written() {
+        let written = Timestamp::from_unix_millis(1_735_689_600_000);
+        assert!(SystemClock.wall() > written);
     }
 
-    /// Sets the time of day, forwards or backwards; the monotonic side does not move.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use pointstore::{Clock, ManualClock, Timestamp};
-    ///
-    /// let clock = ManualClock::at(Timestamp::from_unix_millis(9_000));
-    /// clock.set(Timestamp::from_unix_millis(1_000));
-    /// assert_eq!(clock.wall(), Timestamp::from_unix_millis(1_000));
-    /// ```
-    pub fn set(&self, wall: Timestamp) {
-        let ms = wall.as_unix_millis();
-        self.shared.wall_ms.store(ms, Ordering::SeqCst);
+    #[test]
+    fn the_monotonic_clock_never_goes_backwards() {
+        let mut before = SystemClock.monotonic();
+        for _ in 0..1_000 {
+            let now = SystemClock.monotonic();
+            assert!(now >= before);
+            before = now;
+        }
     }
 
-    /// Moves both sides forwards.
-    ///
-    /// Parts of a millisecond add up on the wall clock too: ten times 100 microseconds are one millisecond.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use pointstore::{Clock, ManualClock, Timestamp};
-    /// use std::time::Duration;
-    ///
-    /// let clock = ManualClock::at(Timestamp::from_unix_millis(0));
-    /// clock.advance(Duration::from_micros(600));
-    /// clock.advance(Duration::from_micros(600));
-    /// assert_eq!(clock.wall(), Timestamp::from_unix_millis(1));
-    /// ```
-    pub fn advance(&self, by: Duration) {
-        const NS_PER_MS: u64 = 1_000_000;
-        let by_ns = u64::try_from(by.as_nanos()).unwrap_or(u64::MAX);
-        let before = saturating_fetch_add(&self.shared.monotonic_ns, by_ns);
-        let after = before.saturating_add(by_ns);
-        let by_ms = (after / NS_PER_MS).saturating_sub(before / NS_PER_MS);
-        saturating_fetch_add(&self.shared.wall_ms, by_ms);
-    }
-}
-
-impl Clock for ManualClock {
-    fn wall(&self) -> Timestamp {
-        Timestamp::from_unix_millis(self.shared.wall_ms.load(Ordering::SeqCst))
-    }
-
-    fn monotonic(&self) -> Duration {
-        Duration::from_nanos(self.shared.monotonic_ns.load(Ordering::SeqCst))
-    }
-}
-
-/// Adds, staying at the top, and returns what was there before.
-fn saturating_fetch_add(cell: &AtomicU64, by: u64) -> u64 {
-    let add = |now: u64| Some(now.saturating_add(by));
-    match cell.fetch_update(Ordering::SeqCst, Ordering::SeqCst, add) {
-        Ok(before) | Err(before) => before,
+    #[test]
+    fn a_shared_clock_of_unknown_kind_is_a_clock() {
+        let shared: Arc<dyn Clock> = Arc::new(SystemClock);
+        let through: &dyn Clock = &shared;
+        assert!(through.monotonic() <= shared.monotonic());
+        assert!(through.wall() > Timestamp::default());
     }
 }

@@ -94,3 +94,63 @@ fn latest_that_fits<T>(wanted: u64, make: impl Fn(u64) -> Option<T>) -> Option<T
     }
     make(fits)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn milliseconds_are_shown_with_three_decimals() {
+        for (ms, shown) in [
+            (0, "0.000"),
+            (7, "0.007"),
+            (1_000, "1.000"),
+            (1_767_225_600_123, "1767225600.123"),
+            (u64::MAX, "18446744073709551.615"),
+        ] {
+            assert_eq!(Timestamp::from_unix_millis(ms).to_string(), shown);
+        }
+    }
+
+    #[test]
+    fn a_system_time_before_the_epoch_is_zero() {
+        let before = UNIX_EPOCH.checked_sub(Duration::from_secs(1)).unwrap();
+        assert_eq!(Timestamp::from_system(before), Timestamp::default());
+    }
+
+    #[test]
+    fn a_system_time_loses_what_is_finer_than_a_millisecond() {
+        let time = UNIX_EPOCH
+            .checked_add(Duration::from_micros(1_999))
+            .unwrap();
+        assert_eq!(Timestamp::from_system(time).as_unix_millis(), 1);
+    }
+
+    #[test]
+    fn every_moment_converts_to_a_system_time_without_panic() {
+        for ms in [0, 1, 1_767_225_600_123, u64::MAX] {
+            let time = Timestamp::from_unix_millis(ms);
+            assert!(SystemTime::from(time) >= UNIX_EPOCH);
+        }
+        let time = Timestamp::from_unix_millis(1_767_225_600_123);
+        assert_eq!(Timestamp::from_system(time.into()), time);
+    }
+
+    #[test]
+    fn a_platform_that_cannot_hold_a_moment_gets_its_latest_one() {
+        for limit in [0, 1, 2, 1_000, u64::MAX - 1, u64::MAX] {
+            let platform = |ms: u64| (ms <= limit).then_some(ms);
+            assert_eq!(latest_that_fits(u64::MAX, platform), Some(limit));
+            assert_eq!(latest_that_fits(0, platform), Some(0));
+        }
+    }
+
+    #[test]
+    fn a_timestamp_is_an_integer_in_serde() {
+        let time = Timestamp::from_unix_millis(u64::MAX);
+        let json = serde_json::to_string(&time).unwrap();
+        assert_eq!(json, "18446744073709551615");
+        assert_eq!(serde_json::from_str::<Timestamp>(&json).unwrap(), time);
+        assert!(serde_json::from_str::<Timestamp>("-1").is_err());
+    }
+}
