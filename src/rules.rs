@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 
 use crate::error::{Difference, Refusal};
-use crate::types::{Balance, Command, Entry, Operation, Points, Receipt, ReceiptParts, Timestamp};
+use crate::types::{Balance, Command, Entry, Memo, Operation, Points, Receipt, ReceiptParts, Timestamp};
 
 /// Where an account stands after some of its receipts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -69,7 +69,7 @@ pub(crate) enum Known {
 /// Resolves the key of one command, given what is saved under it.
 pub(crate) fn resolve(saved: Option<Entry>, command: &Command) -> Known {
     let Some(saved) = saved else { return Known::New };
-    match payload_differs(&saved.receipt, command) {
+    match payload_differs(payload(&saved), command) {
         None => Known::Replay(saved.receipt),
         Some(differs) => Known::Reused(key_reused(saved.receipt.points(), command, differs)),
     }
@@ -89,7 +89,9 @@ pub(crate) enum ListKeys {
 /// Resolves the keys of an atomic list: all new, or a replay of the same list, or refused.
 ///
 /// Each command comes with what is saved under its key.
-pub(crate) fn resolve_list<'a>(list: impl ExactSizeIterator<Item = (&'a Command, Option<Entry>)>) -> ListKeys {
+pub(crate) fn resolve_list<'a>(
+    list: impl ExactSizeIterator<Item = (&'a Command, Option<Entry>)>,
+) -> ListKeys {
     let len = list.len();
     let mut seen = HashMap::with_capacity(len);
     let mut replayed: Vec<Entry> = Vec::new();
@@ -97,17 +99,16 @@ pub(crate) fn resolve_list<'a>(list: impl ExactSizeIterator<Item = (&'a Command,
     for (index, (command, saved)) in list.enumerate() {
         let identity = (command.account(), command.operation(), command.key());
         if let Some(earlier) = seen.insert(identity, command) {
-            let saved = earlier.points();
-            let differs = if saved == command.points() { Difference::List } else { Difference::Points };
-            return ListKeys::Reused(index, key_reused(saved, command, differs));
+            let saved = (earlier.points(), earlier.memo());
+            let differs = payload_differs(saved, command).unwrap_or(Difference::List);
+            return ListKeys::Reused(index, key_reused(saved.0, command, differs));
         }
         let Some(saved) = saved else { continue };
         let same_list = usize::try_from(saved.place) == Ok(index)
             && usize::try_from(saved.list_len) == Ok(len)
             && replayed.last().is_none_or(|earlier| earlier.list_start() == saved.list_start());
         let points = saved.receipt.points();
-        let differs =
-            payload_differs(&saved.receipt, command).or((!same_list).then_some(Difference::List));
+        let differs = payload_differs(payload(&saved), command).or((!same_list).then_some(Difference::List));
         if let Some(differs) = differs {
             return ListKeys::Reused(index, key_reused(points, command, differs));
         }
@@ -148,11 +149,16 @@ pub(crate) fn effect(state: AccountState, command: &Command, slot: Slot) -> Resu
     Ok(Entry { receipt, place: slot.place, list_len: slot.list_len, previous: state.last })
 }
 
+/// What a later command under the same key must not differ in.
+fn payload(saved: &Entry) -> (Points, Option<&Memo>) {
+    (saved.receipt.points(), saved.receipt.memo())
+}
+
 /// In what a command differs from what was saved under its key (I5).
-fn payload_differs(saved: &Receipt, command: &Command) -> Option<Difference> {
-    if saved.points() != command.points() {
+fn payload_differs((points, memo): (Points, Option<&Memo>), command: &Command) -> Option<Difference> {
+    if points != command.points() {
         Some(Difference::Points)
-    } else if saved.memo() != command.memo() {
+    } else if memo != command.memo() {
         Some(Difference::Memo)
     } else {
         None

@@ -87,7 +87,12 @@ impl Overlay {
         };
         let rehash = |at: &usize| entries.get(*at).map_or(hashes.receipt, |p| p.receipt_hash);
         self.receipts.insert_unique(hashes.receipt, at, rehash);
-        self.entries.push(Pending { entry, account_hash: hashes.account, receipt_hash: hashes.receipt, before });
+        self.entries.push(Pending {
+            entry,
+            account_hash: hashes.account,
+            receipt_hash: hashes.receipt,
+            before,
+        });
     }
 
     /// Forgets the entries behind the first `len`.

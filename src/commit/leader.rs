@@ -118,7 +118,10 @@ impl Committer {
         self.write(&group, tail.next)?;
         let written = Written {
             entries: u64::from(group.len),
-            page_bytes: group.pages.iter().fold(0, |sum: u64, (_, page)| sum.saturating_add(page.len() as u64)),
+            page_bytes: group
+                .pages
+                .iter()
+                .fold(0, |sum: u64, (_, page)| sum.saturating_add(page.len() as u64)),
         };
         publish(&mut self.published.write(), &overlay, &group, time);
         Ok(Some(written))

@@ -45,7 +45,10 @@ impl Places {
     ) -> Result<Option<Entry>, ReadError> {
         let (tenant, name) = account.parts();
         let is_it = |row: &Row<'_>| {
-            row.operation == operation.code() && row.key == key.as_str() && row.name == name && row.tenant == tenant
+            row.operation == operation.code()
+                && row.key == key.as_str()
+                && row.name == name
+                && row.tenant == tenant
         };
         for (number, first) in &self.0 {
             if let Some(entry) = read_entry(engine, *first, *number, is_it)? {
@@ -67,9 +70,10 @@ fn read_entry(
     read_page(engine, first, number, |page| match page.row_numbered(number) {
         None => Err(corrupt(number, "the page ends before the entry")),
         Some(Ok(row)) if !wanted(&row) => Ok(None),
-        Some(row) => {
-            row.and_then(|row| row.to_entry(number, page.header().time)).map(Some).map_err(|e| unreadable(number, &e))
-        }
+        Some(row) => row
+            .and_then(|row| row.to_entry(number, page.header().time))
+            .map(Some)
+            .map_err(|e| unreadable(number, &e)),
     })
 }
 

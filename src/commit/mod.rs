@@ -68,7 +68,14 @@ impl Committer {
     /// Takes over an engine whose journal folds into `index`.
     pub(crate) fn new(engine: Box<dyn Engine>, index: Index, settings: Settings) -> Self {
         let hasher = index.hasher().clone();
-        Self { engine, settings, hasher, published: RwLock::new(index), queue: Queue::default(), closed: Mutex::new(None) }
+        Self {
+            engine,
+            settings,
+            hasher,
+            published: RwLock::new(index),
+            queue: Queue::default(),
+            closed: Mutex::new(None),
+        }
     }
 
     /// The state that everyone may see.
@@ -84,11 +91,6 @@ impl Committer {
     /// What was written since the store was opened.
     pub(crate) fn group_counts(&self) -> GroupCounts {
         self.queue.counts()
-    }
-
-    /// Why nothing more is written, if that is so.
-    pub(crate) fn ended(&self) -> Option<StorageError> {
-        self.queue.ended()
     }
 
     /// Whether it was closed, after which nothing is read from the engine either.

@@ -37,7 +37,12 @@ pub(super) enum Phase {
 
 impl Ticket {
     fn new(work: Work) -> Self {
-        Self { shape: work.shape(), work: Mutex::new(work), phase: Mutex::new(Phase::Waiting), turn: Condvar::new() }
+        Self {
+            shape: work.shape(),
+            work: Mutex::new(work),
+            phase: Mutex::new(Phase::Waiting),
+            turn: Condvar::new(),
+        }
     }
 
     /// The request itself; only whoever leads, or gives up on it, touches it.
@@ -95,11 +100,7 @@ struct State {
 
 impl State {
     fn ended(&self) -> Option<Ended> {
-        if self.closing {
-            Some(Ended::Closed)
-        } else {
-            self.poison.clone().map(Ended::Poisoned)
-        }
+        if self.closing { Some(Ended::Closed) } else { self.poison.clone().map(Ended::Poisoned) }
     }
 }
 
@@ -239,19 +240,9 @@ impl Queue {
         Ok(state.poison.clone())
     }
 
-    /// Why nothing is accepted, if so.
-    pub(super) fn ended(&self) -> Option<StorageError> {
-        self.state.lock().ended().map(|ended| ended.error())
-    }
-
     /// Whether it was closed.
     pub(super) fn is_closed(&self) -> bool {
         self.closed.load(Ordering::SeqCst)
-    }
-
-    /// Why it was poisoned, if it was.
-    pub(super) fn poisoned(&self) -> Option<Fault> {
-        self.state.lock().poison.clone()
     }
 
     /// What was written.

@@ -24,7 +24,11 @@ impl Prepared {
     }
 
     /// Reads what is saved under its key, given where that may be.
-    pub(super) fn read_saved(&self, engine: &dyn Engine, places: &Places) -> Result<Option<Entry>, ReadError> {
+    pub(super) fn read_saved(
+        &self,
+        engine: &dyn Engine,
+        places: &Places,
+    ) -> Result<Option<Entry>, ReadError> {
         let command = &self.command;
         places.read(engine, command.account(), command.operation(), command.key())
     }
@@ -156,6 +160,7 @@ impl Atomic {
     }
 
     pub(super) fn into_answer(self) -> Result<Vec<Outcome>, AtomicError> {
-        self.answer.unwrap_or_else(|| Err(AtomicError::new(None, super::not_attempted("the list got no answer"))))
+        self.answer
+            .unwrap_or_else(|| Err(AtomicError::new(None, super::not_attempted("the list got no answer"))))
     }
 }

@@ -4,16 +4,16 @@
 //! or not at all after any crash (I2), what `sync` confirmed stays (I7), and an error means that nothing
 //! further is promised (I10). `commit` appends through it, `store` opens and reads through it.
 
-mod sled;
 #[cfg(any(test, feature = "testing"))]
 pub(crate) mod sim;
+mod sled;
 
 use std::fmt::Debug;
 
 use crate::error::Fault;
 use crate::journal::StoreId;
 
-pub(crate) use self::sled::{SledEngine, SledOptions};
+pub(crate) use self::sled::{Missing, SledEngine, SledOptions};
 
 /// How far the journal had got: kept outside it, so that its loss can be seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,8 +59,9 @@ pub(crate) trait Engine: Send + Sync + Debug {
     /// What it found when it opened.
     fn found(&self) -> Found;
 
-    /// Hands every page to `visit`, by rising number, until that says stop.
-    fn scan(&self, visit: &mut dyn FnMut(u64, &[u8]) -> Go) -> Result<(), Fault>;
+    /// Hands some pages to `visit`, by rising number from `from` on, and says from where to go on, if there
+    /// may be more.
+    fn scan(&self, from: u64, visit: &mut dyn FnMut(u64, &[u8])) -> Result<Option<u64>, Fault>;
 
     /// Removes the pages from a number on.
     fn truncate(&self, from: u64) -> Result<(), Fault>;
@@ -88,13 +89,4 @@ pub(crate) trait Engine: Send + Sync + Debug {
 
     /// Ends it in order, with everything durable; `None` ends it without writing, as after an error.
     fn close(&self, mark: Option<Mark>) -> Result<(), Fault>;
-}
-
-/// Whether a scan goes on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Go {
-    /// To the next page.
-    On,
-    /// No further.
-    Stop,
 }

@@ -134,10 +134,7 @@ mod tests {
     fn a_kind_is_the_same_alone_and_in_a_list() {
         let unknown = StorageError::OutcomeUnknown(Fault::new("sync failed"));
         for (error, kind) in [
-            (
-                ApplyError::from(InvalidCommand::UnknownOperation),
-                ErrorKind::Invalid,
-            ),
+            (ApplyError::from(InvalidCommand::UnknownOperation), ErrorKind::Invalid),
             (refusal().into(), ErrorKind::Rejected),
             (unknown.into(), ErrorKind::OutcomeUnknown),
             (ReadError::Closed.into(), ErrorKind::Closed),

@@ -23,10 +23,7 @@ impl Fault {
 
     /// An I/O error, and what was being done.
     pub(crate) fn io(context: &str, error: &io::Error) -> Self {
-        Self {
-            io: Some(error.kind()),
-            detail: format!("{context}: {error}").into(),
-        }
+        Self { io: Some(error.kind()), detail: format!("{context}: {error}").into() }
     }
 
     /// The kind of I/O error, when it was one.

@@ -64,9 +64,7 @@ impl ErrorKind {
     pub fn is_transient(self) -> bool {
         match self {
             Self::Busy | Self::NotAttempted | Self::OutcomeUnknown | Self::Unavailable => true,
-            Self::Invalid | Self::KeyReused | Self::Rejected | Self::Corrupt | Self::Closed => {
-                false
-            }
+            Self::Invalid | Self::KeyReused | Self::Rejected | Self::Corrupt | Self::Closed => false,
         }
     }
 }
@@ -109,12 +107,7 @@ mod tests {
         let transient: Vec<_> = ALL.into_iter().filter(|kind| kind.is_transient()).collect();
         assert_eq!(
             transient,
-            [
-                ErrorKind::Busy,
-                ErrorKind::NotAttempted,
-                ErrorKind::OutcomeUnknown,
-                ErrorKind::Unavailable,
-            ]
+            [ErrorKind::Busy, ErrorKind::NotAttempted, ErrorKind::OutcomeUnknown, ErrorKind::Unavailable,]
         );
     }
 

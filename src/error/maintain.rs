@@ -96,11 +96,7 @@ mod tests {
         let path = "/srv/backup".into();
         let (available, needed) = (10, 20);
         for (error, message, kind) in [
-            (
-                BackupError::from(ReadError::Closed),
-                "store is closed",
-                ErrorKind::Closed,
-            ),
+            (BackupError::from(ReadError::Closed), "store is closed", ErrorKind::Closed),
             (
                 OpenError::Foreign { path }.into(),
                 r#"directory is not empty and not a store path="/srv/backup""#,

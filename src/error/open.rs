@@ -44,9 +44,7 @@ pub enum OpenError {
     },
     /// The journal ends before entries that were already acknowledged, or holds others in their place: an old copy was
     /// put back, or the directory was exchanged. Keep the directory; find the newest copy or restore a backup.
-    #[error(
-        "journal was rolled back or exchanged: {what} expected_entries={expected} found_entries={found}"
-    )]
+    #[error("journal was rolled back or exchanged: {what} expected_entries={expected} found_entries={found}")]
     RolledBack {
         /// How many entries there must be at least.
         expected: u64,
@@ -93,12 +91,8 @@ impl OpenError {
     /// What the caller should do; see the table of [`ErrorKind`].
     pub fn kind(&self) -> ErrorKind {
         match self {
-            Self::AlreadyOpen { .. } | Self::DiskFull { .. } | Self::Io(_) => {
-                ErrorKind::Unavailable
-            }
-            Self::Foreign { .. } | Self::NewerFormat { .. } | Self::Unsupported { .. } => {
-                ErrorKind::Invalid
-            }
+            Self::AlreadyOpen { .. } | Self::DiskFull { .. } | Self::Io(_) => ErrorKind::Unavailable,
+            Self::Foreign { .. } | Self::NewerFormat { .. } | Self::Unsupported { .. } => ErrorKind::Invalid,
             Self::RolledBack { .. } | Self::Corrupt { .. } | Self::MissingWatermark { .. } => {
                 ErrorKind::Corrupt
             }
@@ -126,61 +120,21 @@ mod tests {
     fn all() -> Vec<(OpenError, ErrorKind)> {
         let path = PathBuf::from("/srv/points");
         let what: Arc<str> = "checksum differs".into();
-        let rolled_back = OpenError::RolledBack {
-            expected: 9,
-            found: 7,
-            what: "journal is behind its watermark".into(),
-        };
+        let rolled_back =
+            OpenError::RolledBack { expected: 9, found: 7, what: "journal is behind its watermark".into() };
         let (available, needed) = (10, 20);
         let (found, supported) = (2, 1);
         vec![
-            (
-                OpenError::AlreadyOpen { path: path.clone() },
-                ErrorKind::Unavailable,
-            ),
-            (
-                OpenError::Foreign { path: path.clone() },
-                ErrorKind::Invalid,
-            ),
-            (
-                OpenError::NewerFormat { found, supported },
-                ErrorKind::Invalid,
-            ),
+            (OpenError::AlreadyOpen { path: path.clone() }, ErrorKind::Unavailable),
+            (OpenError::Foreign { path: path.clone() }, ErrorKind::Invalid),
+            (OpenError::NewerFormat { found, supported }, ErrorKind::Invalid),
             (rolled_back, ErrorKind::Corrupt),
-            (
-                OpenError::Corrupt {
-                    what: what.clone(),
-                    file: None,
-                },
-                ErrorKind::Corrupt,
-            ),
-            (
-                OpenError::Corrupt {
-                    what,
-                    file: Some(path.join("db")),
-                },
-                ErrorKind::Corrupt,
-            ),
-            (
-                OpenError::MissingWatermark {
-                    path: path.join("WATERMARK"),
-                },
-                ErrorKind::Corrupt,
-            ),
-            (
-                OpenError::DiskFull { available, needed },
-                ErrorKind::Unavailable,
-            ),
-            (
-                OpenError::Io(Fault::new("read db: timed out")),
-                ErrorKind::Unavailable,
-            ),
-            (
-                OpenError::Unsupported {
-                    what: "network file system".into(),
-                },
-                ErrorKind::Invalid,
-            ),
+            (OpenError::Corrupt { what: what.clone(), file: None }, ErrorKind::Corrupt),
+            (OpenError::Corrupt { what, file: Some(path.join("db")) }, ErrorKind::Corrupt),
+            (OpenError::MissingWatermark { path: path.join("WATERMARK") }, ErrorKind::Corrupt),
+            (OpenError::DiskFull { available, needed }, ErrorKind::Unavailable),
+            (OpenError::Io(Fault::new("read db: timed out")), ErrorKind::Unavailable),
+            (OpenError::Unsupported { what: "network file system".into() }, ErrorKind::Invalid),
         ]
     }
 

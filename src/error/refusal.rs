@@ -25,9 +25,7 @@ use crate::types::{Balance, Points};
 #[non_exhaustive]
 pub enum Refusal {
     /// The key was already used in this account and operation, for a request that differs.
-    #[error(
-        "key was already used for another request differs={differs} saved={saved} given={given}"
-    )]
+    #[error("key was already used for another request differs={differs} saved={saved} given={given}")]
     KeyReused {
         /// The points of the request that used the key.
         saved: Points,
@@ -53,10 +51,7 @@ pub enum Refusal {
         requested: Points,
     },
     /// The grant would take the balance beyond [`Balance::MAX`].
-    #[error(
-        "balance would be too large balance={balance} requested={requested} max={}",
-        Balance::MAX
-    )]
+    #[error("balance would be too large balance={balance} requested={requested} max={}", Balance::MAX)]
     BalanceOverflow {
         /// What the account holds.
         balance: Balance,
@@ -131,11 +126,7 @@ mod tests {
     fn a_reused_key_names_both_amounts_and_nothing_else() {
         let reused = |given, differs| {
             let (saved, given) = (points(100), points(given));
-            Refusal::KeyReused {
-                saved,
-                given,
-                differs,
-            }
+            Refusal::KeyReused { saved, given, differs }
         };
         assert_snapshot!(reused(200, Difference::Points), @"key was already used for another request differs=points saved=100 given=200");
         assert_snapshot!(reused(100, Difference::Memo), @"key was already used for another request differs=memo saved=100 given=100");
@@ -149,16 +140,10 @@ mod tests {
         let moved = Refusal::SequenceMismatch { expected, actual };
         assert_snapshot!(moved, @"account is at another sequence expected=3 actual=4");
         let (balance_now, requested) = (balance(50), points(100));
-        let short = Refusal::InsufficientPoints {
-            balance: balance_now,
-            requested,
-        };
+        let short = Refusal::InsufficientPoints { balance: balance_now, requested };
         assert_snapshot!(short, @"not enough points balance=50 requested=100");
         let (balance_now, requested) = (Balance::MAX, Points::MIN);
-        let over = Refusal::BalanceOverflow {
-            balance: balance_now,
-            requested,
-        };
+        let over = Refusal::BalanceOverflow { balance: balance_now, requested };
         assert_snapshot!(over, @"balance would be too large balance=9223372036854775807 requested=1 max=9223372036854775807");
         for refusal in [moved, short, over] {
             assert_eq!(refusal.kind(), ErrorKind::Rejected);

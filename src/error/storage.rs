@@ -25,9 +25,7 @@ pub enum StorageError {
     #[error("command was not attempted, nothing was written")]
     NotAttempted(#[source] Fault),
     /// There is too little free space to append safely; nothing was written. Make room, then retry the same command.
-    #[error(
-        "not enough free space, nothing was written available_bytes={available} needed_bytes={needed}"
-    )]
+    #[error("not enough free space, nothing was written available_bytes={available} needed_bytes={needed}")]
     DiskFull {
         /// Free bytes on the file system.
         available: u64,
@@ -150,14 +148,8 @@ mod tests {
         let (available, needed) = (10, 20);
         for (error, kind) in [
             (StorageError::NotAttempted(fault()), ErrorKind::NotAttempted),
-            (
-                StorageError::DiskFull { available, needed },
-                ErrorKind::NotAttempted,
-            ),
-            (
-                StorageError::OutcomeUnknown(fault()),
-                ErrorKind::OutcomeUnknown,
-            ),
+            (StorageError::DiskFull { available, needed }, ErrorKind::NotAttempted),
+            (StorageError::OutcomeUnknown(fault()), ErrorKind::OutcomeUnknown),
             (StorageError::Closed, ErrorKind::Closed),
             (StorageError::Poisoned(fault()), ErrorKind::Closed),
             (ReadError::Io(fault()).into(), ErrorKind::Unavailable),

@@ -32,9 +32,9 @@ impl Accounts {
     /// The place of an account among all, from its names.
     pub(crate) fn place(&self, hash: u64, tenant: &str, name: &str) -> Option<usize> {
         self.by_name.candidates(hash).copied().find(|place| {
-            self.rows.get(*place).is_some_and(|row| {
-                row.id.name() == name && row.id.tenant().unwrap_or_default() == tenant
-            })
+            self.rows
+                .get(*place)
+                .is_some_and(|row| row.id.name() == name && row.id.tenant().unwrap_or_default() == tenant)
         })
     }
 
@@ -77,9 +77,6 @@ impl Accounts {
 
     /// Bytes of memory it takes, names included.
     pub(crate) fn memory_bytes(&self) -> u64 {
-        self.rows
-            .memory_bytes()
-            .saturating_add(self.by_name.memory_bytes())
-            .saturating_add(self.name_bytes)
+        self.rows.memory_bytes().saturating_add(self.by_name.memory_bytes()).saturating_add(self.name_bytes)
     }
 }

@@ -103,7 +103,12 @@ impl KeyHasher {
 
     /// The hash of (account, operation, key).
     pub(crate) fn receipt(&self, account: &AccountId, operation: Operation, key: &IdempotencyKey) -> u64 {
-        self.receipt_parts(account.tenant().unwrap_or_default(), account.name(), operation.code(), key.as_str())
+        self.receipt_parts(
+            account.tenant().unwrap_or_default(),
+            account.name(),
+            operation.code(),
+            key.as_str(),
+        )
     }
 
     /// The same from its parts.

@@ -134,13 +134,22 @@ impl<'a> Row<'a> {
         Balance::try_from(self.balance_after).map_err(|_| EntryError::OutOfBounds("balance"))
     }
 
+    /// Whether key and memo are in bounds, as the names of the account are once it is known.
+    pub(crate) fn check_texts(&self) -> Result<(), EntryError> {
+        IdempotencyKey::check(self.key).map_err(|_| EntryError::OutOfBounds("key"))?;
+        match self.memo {
+            "" => Ok(()),
+            memo => Memo::check(memo).map_err(|_| EntryError::OutOfBounds("memo")),
+        }
+    }
+
     /// The whole entry, in its own memory: `number` and `recorded_at` are known from its page.
     pub(crate) fn to_entry(self, number: u64, recorded_at: Timestamp) -> Result<Entry, EntryError> {
         let memo = match self.memo {
             "" => None,
             memo => Some(Memo::new(memo).map_err(|_| EntryError::OutOfBounds("memo"))?),
         };
-        let receipt = Receipt::from_parts(ReceiptParts {
+        let receipt = Receipt::try_from(ReceiptParts {
             number,
             account: self.account()?,
             operation: self.operation()?,
@@ -150,7 +159,8 @@ impl<'a> Row<'a> {
             sequence: self.sequence,
             recorded_at,
             memo,
-        });
+        })
+        .map_err(|_| EntryError::OutOfBounds("receipt"))?;
         Ok(Entry { receipt, place: self.place, list_len: self.list_len, previous: self.previous })
     }
 }

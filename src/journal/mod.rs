@@ -6,10 +6,10 @@
 
 mod chain;
 mod entry;
-mod page;
 mod pack;
+mod page;
 
 pub(crate) use chain::Chain;
 pub(crate) use entry::{EntryError, Row};
-pub(crate) use pack::{Full, Group, GroupHeader, Packer, Savepoint};
-pub(crate) use page::{Header, Page, PageError, StoreId};
+pub(crate) use pack::{Full, Group, GroupHeader, Packer};
+pub(crate) use page::{Page, StoreId};

@@ -20,12 +20,7 @@ pub struct Account {
 impl Account {
     /// The state that the index holds; the caller has read all of it at one moment.
     pub(crate) fn new(id: AccountId, balance: Balance, sequence: u64, last: u64) -> Self {
-        Self {
-            id,
-            balance,
-            sequence,
-            last,
-        }
+        Self { id, balance, sequence, last }
     }
 
     /// Whose account it is.

@@ -91,10 +91,7 @@ impl AccountId {
     /// assert_eq!(AccountId::in_tenant("", "ada")?, AccountId::new("ada")?);
     /// # Ok::<(), pointstore::InvalidCommand>(())
     /// ```
-    pub fn in_tenant(
-        tenant: impl AsRef<str>,
-        name: impl AsRef<str>,
-    ) -> Result<Self, InvalidCommand> {
+    pub fn in_tenant(tenant: impl AsRef<str>, name: impl AsRef<str>) -> Result<Self, InvalidCommand> {
         let (tenant, name) = (tenant.as_ref(), name.as_ref());
         if !tenant.is_empty() {
             text::check(Field::Tenant, tenant, Self::TENANT_MAX)?;
@@ -102,11 +99,7 @@ impl AccountId {
         text::check(Field::Account, name, Self::NAME_MAX)?;
         // At most TENANT_MAX bytes by now, so this is exact.
         let tenant_len = u8::try_from(tenant.len()).unwrap_or(u8::MAX);
-        let text = if tenant.is_empty() {
-            Arc::from(name)
-        } else {
-            Arc::from([tenant, name].concat())
-        };
+        let text = if tenant.is_empty() { Arc::from(name) } else { Arc::from([tenant, name].concat()) };
         Ok(Self { text, tenant_len })
     }
 
@@ -163,10 +156,7 @@ impl PartialOrd for AccountId {
 
 impl fmt::Debug for AccountId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("AccountId")
-            .field("tenant", &self.parts().0)
-            .field("name", &self.parts().1)
-            .finish()
+        f.debug_struct("AccountId").field("tenant", &self.parts().0).field("name", &self.parts().1).finish()
     }
 }
 
@@ -239,19 +229,11 @@ mod tests {
         let (tenant, name) = ("t".repeat(64), "n".repeat(128));
         assert_eq!(id(&tenant, &name).parts(), (&*tenant, &*name));
         let field = Field::Account;
-        let error = InvalidCommand::TooLong {
-            field,
-            len: 129,
-            max: 128,
-        };
+        let error = InvalidCommand::TooLong { field, len: 129, max: 128 };
         assert_eq!(AccountId::new("n".repeat(129)), Err(error));
         for len in [65, 255, 256, 320] {
             let field = Field::Tenant;
-            let error = InvalidCommand::TooLong {
-                field,
-                len,
-                max: 64,
-            };
+            let error = InvalidCommand::TooLong { field, len, max: 64 };
             assert_eq!(AccountId::in_tenant("t".repeat(len), "n"), Err(error));
         }
     }
@@ -259,10 +241,7 @@ mod tests {
     #[test]
     fn a_blank_tenant_is_refused_where_an_empty_one_is_none() {
         let field = Field::Tenant;
-        assert_eq!(
-            AccountId::in_tenant(" ", "ada"),
-            Err(InvalidCommand::Blank { field })
-        );
+        assert_eq!(AccountId::in_tenant(" ", "ada"), Err(InvalidCommand::Blank { field }));
         assert_eq!(id("", "ada").tenant(), None);
     }
 
@@ -271,10 +250,7 @@ mod tests {
         let parsed: AccountId = "shop-7/ada".parse().unwrap();
         assert_eq!(parsed.parts(), ("", "shop-7/ada"));
         assert_ne!(parsed, id("shop-7", "ada"));
-        assert_eq!(
-            AccountId::try_from("a/b"),
-            AccountId::try_from("a/b".to_owned())
-        );
+        assert_eq!(AccountId::try_from("a/b"), AccountId::try_from("a/b".to_owned()));
     }
 
     #[test]
@@ -298,12 +274,7 @@ mod tests {
     #[test]
     fn reading_goes_through_the_checks() {
         let long = format!(r#"{{"tenant":"{}","name":"ada"}}"#, "t".repeat(65));
-        for json in [
-            r#"{"name":""}"#,
-            r#"{"tenant":"shop-7"}"#,
-            r#"{"name":"a\u0000"}"#,
-            &long,
-        ] {
+        for json in [r#"{"name":""}"#, r#"{"tenant":"shop-7"}"#, r#"{"name":"a\u0000"}"#, &long] {
             assert!(serde_json::from_str::<AccountId>(json).is_err(), "{json}");
         }
     }

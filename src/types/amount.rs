@@ -78,9 +78,7 @@ mod tests {
 
     #[test]
     fn only_digits_are_a_number() {
-        for text in [
-            "", " ", "-1", "+1", "1 ", "1.0", "1e3", "0x1", "1_000", "١", "५", "１", "1\0",
-        ] {
+        for text in ["", " ", "-1", "+1", "1 ", "1.0", "1e3", "0x1", "1_000", "١", "५", "１", "1\0"] {
             assert_eq!(parse_digits(text), None, "{text:?}");
         }
     }

@@ -20,9 +20,7 @@ use super::{Field, InvalidCommand, Points};
 /// assert_eq!(Balance::default(), Balance::ZERO);
 /// # Ok::<(), pointstore::InvalidCommand>(())
 /// ```
-#[derive(
-    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
-)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "i64", into = "i64")]
 pub struct Balance(i64);
 
@@ -112,12 +110,7 @@ mod tests {
 
     fn refused(given: i128) -> Result<Balance, InvalidCommand> {
         let (field, min, max) = (Field::Balance, 0, i64::MAX);
-        Err(InvalidCommand::OutOfRange {
-            field,
-            given,
-            min,
-            max,
-        })
+        Err(InvalidCommand::OutOfRange { field, given, min, max })
     }
 
     // C02
@@ -136,10 +129,7 @@ mod tests {
     // C02
     #[test]
     fn numbers_above_the_largest_are_refused_from_every_wide_type() {
-        assert_eq!(
-            Balance::try_from(i64::MAX.unsigned_abs() + 1),
-            refused(1 << 63)
-        );
+        assert_eq!(Balance::try_from(i64::MAX.unsigned_abs() + 1), refused(1 << 63));
         assert_eq!(Balance::try_from(u64::MAX), refused(u64::MAX.into()));
         assert_eq!(Balance::try_from(1_i128 << 63), refused(1 << 63));
         assert_eq!(Balance::try_from(1_u128 << 63), refused(1 << 63));
@@ -154,27 +144,16 @@ mod tests {
         assert_eq!(Balance::new(i64::MAX), Ok(max));
         assert_eq!(Balance::try_from(i64::MAX.unsigned_abs()), Ok(max));
         assert_eq!(Balance::try_from(i128::from(i64::MAX)), Ok(max));
-        assert_eq!(
-            Balance::try_from(u128::from(i64::MAX.unsigned_abs())),
-            Ok(max)
-        );
+        assert_eq!(Balance::try_from(u128::from(i64::MAX.unsigned_abs())), Ok(max));
         assert_eq!("9223372036854775807".parse(), Ok(max));
         let min = Balance::MIN;
         assert_eq!(min.get(), 0);
         assert_eq!(
-            [
-                Balance::try_from(0_u8),
-                Balance::try_from(0_u16),
-                Balance::try_from(0_u32)
-            ],
+            [Balance::try_from(0_u8), Balance::try_from(0_u16), Balance::try_from(0_u32)],
             [const { Ok(Balance::MIN) }; 3]
         );
         assert_eq!(
-            [
-                Balance::try_from(0_usize),
-                Balance::try_from(0_isize),
-                "0".parse()
-            ],
+            [Balance::try_from(0_usize), Balance::try_from(0_isize), "0".parse()],
             [const { Ok(Balance::MIN) }; 3]
         );
     }
@@ -182,26 +161,13 @@ mod tests {
     #[test]
     fn a_text_that_is_not_a_number_is_not_repeated_in_the_error() {
         let error = "12 secret".parse::<Balance>().unwrap_err();
-        assert_eq!(
-            error,
-            InvalidCommand::NotANumber {
-                field: Field::Balance
-            }
-        );
+        assert_eq!(error, InvalidCommand::NotANumber { field: Field::Balance });
         assert!(!error.to_string().contains("secret"));
     }
 
     #[test]
     fn reading_goes_through_the_bounds() {
-        for json in [
-            "-1",
-            "-9223372036854775808",
-            "9223372036854775808",
-            "1.0",
-            "1e2",
-            "\"1\"",
-            "null",
-        ] {
+        for json in ["-1", "-9223372036854775808", "9223372036854775808", "1.0", "1e2", "\"1\"", "null"] {
             assert!(serde_json::from_str::<Balance>(json).is_err(), "{json}");
         }
     }

@@ -85,14 +85,7 @@ impl Command {
     }
 
     fn new(operation: Operation, account: AccountId, key: IdempotencyKey, points: Points) -> Self {
-        Self {
-            account,
-            operation,
-            key,
-            points,
-            memo: None,
-            expected: None,
-        }
+        Self { account, operation, key, points, memo: None, expected: None }
     }
 
     /// The same request with a note, which becomes part of its payload and of its receipt.
@@ -217,10 +210,7 @@ mod tests {
     fn memo_and_expectation_are_always_written() {
         let plain = Command::grant(full().account, full().key, full().points);
         let written = serde_json::to_value(&plain).unwrap();
-        assert_eq!(
-            (&written["memo"], &written["expected"]),
-            (&Value::Null, &Value::Null)
-        );
+        assert_eq!((&written["memo"], &written["expected"]), (&Value::Null, &Value::Null));
     }
 
     #[test]
@@ -246,10 +236,7 @@ mod tests {
             ("expected", json!(-1)),
         ] {
             let changed = with(field, value);
-            assert!(
-                serde_json::from_value::<Command>(changed.clone()).is_err(),
-                "{changed}"
-            );
+            assert!(serde_json::from_value::<Command>(changed.clone()).is_err(), "{changed}");
         }
     }
 

@@ -20,10 +20,7 @@ pub(crate) struct Entry {
 impl Entry {
     /// The number of the first entry of its atomic list; `None` when the place cannot be right.
     pub(crate) fn list_start(&self) -> Option<u64> {
-        self.receipt
-            .number()
-            .checked_sub(u64::from(self.place))
-            .filter(|start| *start > 0)
+        self.receipt.number().checked_sub(u64::from(self.place)).filter(|start| *start > 0)
     }
 }
 
@@ -33,16 +30,8 @@ mod tests {
     use crate::types::ReceiptParts;
 
     fn entry(number: u64, place: u32) -> Entry {
-        let receipt = Receipt::from_parts(ReceiptParts {
-            number,
-            ..ReceiptParts::sample()
-        });
-        Entry {
-            receipt,
-            place,
-            list_len: place.saturating_add(1),
-            previous: 0,
-        }
+        let receipt = Receipt::from_parts(ReceiptParts { number, ..ReceiptParts::sample() });
+        Entry { receipt, place, list_len: place.saturating_add(1), previous: 0 }
     }
 
     #[test]

@@ -52,8 +52,13 @@ impl IdempotencyKey {
     /// ```
     pub fn new(text: impl AsRef<str>) -> Result<Self, InvalidCommand> {
         let text = text.as_ref();
-        text::check(Field::Key, text, Self::MAX)?;
+        Self::check(text)?;
         Ok(Self(Arc::from(text)))
+    }
+
+    /// Whether a text would pass, without keeping it.
+    pub(crate) fn check(text: &str) -> Result<(), InvalidCommand> {
+        text::check(Field::Key, text, Self::MAX)
     }
 
     /// The text of the key, exactly as it was given.
@@ -108,10 +113,7 @@ mod tests {
     #[test]
     fn keys_are_not_normalised() {
         let (composed, decomposed) = ("\u{e9}", "e\u{301}");
-        assert_ne!(
-            IdempotencyKey::new(composed),
-            IdempotencyKey::new(decomposed)
-        );
+        assert_ne!(IdempotencyKey::new(composed), IdempotencyKey::new(decomposed));
     }
 
     #[test]

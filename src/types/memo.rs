@@ -50,8 +50,13 @@ impl Memo {
     /// ```
     pub fn new(text: impl AsRef<str>) -> Result<Self, InvalidCommand> {
         let text = text.as_ref();
-        text::check(Field::Memo, text, Self::MAX)?;
+        Self::check(text)?;
         Ok(Self(Arc::from(text)))
+    }
+
+    /// Whether a text would pass, without keeping it.
+    pub(crate) fn check(text: &str) -> Result<(), InvalidCommand> {
+        text::check(Field::Memo, text, Self::MAX)
     }
 
     /// The text of the memo, exactly as it was given.

@@ -25,7 +25,6 @@ pub use account::Account;
 pub use account_id::AccountId;
 pub use balance::Balance;
 pub use command::Command;
-#[allow(unused_imports, reason = "named by the layers above")]
 pub(crate) use entry::Entry;
 pub use invalid::{Field, InvalidCommand};
 pub use key::IdempotencyKey;
@@ -36,7 +35,6 @@ pub use outcome::Outcome;
 pub use points::Points;
 pub use position::Position;
 pub use receipt::Receipt;
-#[allow(unused_imports, reason = "named by the layers above")]
 pub(crate) use receipt::ReceiptParts;
 pub use time::{Clock, SystemClock};
 pub use timestamp::Timestamp;

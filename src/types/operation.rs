@@ -105,10 +105,7 @@ mod tests {
     #[test]
     fn other_spellings_are_refused() {
         for text in ["", "Grant", "grant ", "refund"] {
-            assert_eq!(
-                text.parse::<Operation>(),
-                Err(InvalidCommand::UnknownOperation)
-            );
+            assert_eq!(text.parse::<Operation>(), Err(InvalidCommand::UnknownOperation));
             assert!(serde_json::from_value::<Operation>(text.into()).is_err());
         }
     }

@@ -78,9 +78,6 @@ mod tests {
         let replayed = Outcome::Replayed(Receipt::from_parts(ReceiptParts::sample()));
         let written = serde_json::to_value(&replayed).unwrap();
         assert_eq!(written["replayed"]["number"], 41);
-        assert_eq!(
-            serde_json::from_value::<Outcome>(written).unwrap(),
-            replayed
-        );
+        assert_eq!(serde_json::from_value::<Outcome>(written).unwrap(), replayed);
     }
 }

@@ -106,12 +106,7 @@ mod tests {
 
     fn refused(given: i128) -> Result<Points, InvalidCommand> {
         let (field, min, max) = (Field::Points, 1, i64::MAX);
-        Err(InvalidCommand::OutOfRange {
-            field,
-            given,
-            min,
-            max,
-        })
+        Err(InvalidCommand::OutOfRange { field, given, min, max })
     }
 
     // C02
@@ -130,10 +125,7 @@ mod tests {
     // C02
     #[test]
     fn numbers_above_the_largest_are_refused_from_every_wide_type() {
-        assert_eq!(
-            Points::try_from(i64::MAX.unsigned_abs() + 1),
-            refused(1 << 63)
-        );
+        assert_eq!(Points::try_from(i64::MAX.unsigned_abs() + 1), refused(1 << 63));
         assert_eq!(Points::try_from(u64::MAX), refused(u64::MAX.into()));
         assert_eq!(Points::try_from(1_i128 << 63), refused(1 << 63));
         assert_eq!(Points::try_from(1_u128 << 63), refused(1 << 63));
@@ -148,27 +140,16 @@ mod tests {
         assert_eq!(Points::new(i64::MAX), Ok(max));
         assert_eq!(Points::try_from(i64::MAX.unsigned_abs()), Ok(max));
         assert_eq!(Points::try_from(i128::from(i64::MAX)), Ok(max));
-        assert_eq!(
-            Points::try_from(u128::from(i64::MAX.unsigned_abs())),
-            Ok(max)
-        );
+        assert_eq!(Points::try_from(u128::from(i64::MAX.unsigned_abs())), Ok(max));
         assert_eq!("9223372036854775807".parse(), Ok(max));
         let min = Points::MIN;
         assert_eq!(min.get(), 1);
         assert_eq!(
-            [
-                Points::try_from(1_u8),
-                Points::try_from(1_u16),
-                Points::try_from(1_u32)
-            ],
+            [Points::try_from(1_u8), Points::try_from(1_u16), Points::try_from(1_u32)],
             [const { Ok(Points::MIN) }; 3]
         );
         assert_eq!(
-            [
-                Points::try_from(1_usize),
-                Points::try_from(1_isize),
-                "1".parse()
-            ],
+            [Points::try_from(1_usize), Points::try_from(1_isize), "1".parse()],
             [const { Ok(Points::MIN) }; 3]
         );
     }
@@ -176,26 +157,13 @@ mod tests {
     #[test]
     fn a_text_that_is_not_a_number_is_not_repeated_in_the_error() {
         let error = "12 secret".parse::<Points>().unwrap_err();
-        assert_eq!(
-            error,
-            InvalidCommand::NotANumber {
-                field: Field::Points
-            }
-        );
+        assert_eq!(error, InvalidCommand::NotANumber { field: Field::Points });
         assert!(!error.to_string().contains("secret"));
     }
 
     #[test]
     fn reading_goes_through_the_bounds() {
-        for json in [
-            "0",
-            "-9223372036854775808",
-            "9223372036854775808",
-            "1.0",
-            "1e2",
-            "\"1\"",
-            "null",
-        ] {
+        for json in ["0", "-9223372036854775808", "9223372036854775808", "1.0", "1e2", "\"1\"", "null"] {
             assert!(serde_json::from_str::<Points>(json).is_err(), "{json}");
         }
     }

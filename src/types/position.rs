@@ -83,12 +83,10 @@ impl FromStr for Position {
             Some(Self::new(next, chain))
         });
         // One spelling only: no leading zeros, signs, capitals or missing digits.
-        parsed
-            .filter(|position| position.to_string() == text)
-            .ok_or(InvalidCommand::Malformed {
-                field: Field::Position,
-                form: "a number of entries, a hyphen and eight lowercase hexadecimal digits",
-            })
+        parsed.filter(|position| position.to_string() == text).ok_or(InvalidCommand::Malformed {
+            field: Field::Position,
+            form: "a number of entries, a hyphen and eight lowercase hexadecimal digits",
+        })
     }
 }
 

@@ -4,9 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{
-    AccountId, Balance, Field, IdempotencyKey, InvalidCommand, Memo, Operation, Points, Timestamp,
-};
+use super::{AccountId, Balance, Field, IdempotencyKey, InvalidCommand, Memo, Operation, Points, Timestamp};
 
 /// The lasting record of one applied request.
 ///
@@ -183,10 +181,7 @@ mod tests {
 
     fn broken(parts: ReceiptParts) -> &'static str {
         match Receipt::try_from(parts) {
-            Err(InvalidCommand::Inconsistent {
-                field: Field::Receipt,
-                rule,
-            }) => rule,
+            Err(InvalidCommand::Inconsistent { field: Field::Receipt, rule }) => rule,
             other => panic!("not inconsistent: {other:?}"),
         }
     }
@@ -222,28 +217,16 @@ mod tests {
 
     #[test]
     fn numbers_and_sequences_begin_at_one() {
-        let none = ReceiptParts {
-            number: 0,
-            ..ReceiptParts::sample()
-        };
+        let none = ReceiptParts { number: 0, ..ReceiptParts::sample() };
         insta::assert_snapshot!(broken(none), @"number must be at least 1");
-        let none = ReceiptParts {
-            sequence: 0,
-            ..ReceiptParts::sample()
-        };
+        let none = ReceiptParts { sequence: 0, ..ReceiptParts::sample() };
         insta::assert_snapshot!(broken(none), @"sequence must be at least 1");
     }
 
     #[test]
     fn a_grant_leaves_at_least_its_points() {
         let balance_after = Balance::new(500).unwrap();
-        assert!(
-            Receipt::try_from(ReceiptParts {
-                balance_after,
-                ..ReceiptParts::sample()
-            })
-            .is_ok()
-        );
+        assert!(Receipt::try_from(ReceiptParts { balance_after, ..ReceiptParts::sample() }).is_ok());
         let balance_after = Balance::new(499).unwrap();
         insta::assert_snapshot!(
             broken(ReceiptParts { balance_after, ..ReceiptParts::sample() }),
@@ -280,10 +263,7 @@ mod tests {
         ] {
             let mut changed = good.clone();
             changed[field] = value;
-            assert!(
-                serde_json::from_value::<Receipt>(changed.clone()).is_err(),
-                "{changed}"
-            );
+            assert!(serde_json::from_value::<Receipt>(changed.clone()).is_err(), "{changed}");
         }
     }
 }

@@ -111,34 +111,21 @@ mod tests {
     #[test]
     fn length_is_counted_in_bytes_and_not_in_characters() {
         let (field, len, max) = (Field::Key, 9, 8);
-        assert_eq!(
-            checked("€€€"),
-            Err(InvalidCommand::TooLong { field, len, max })
-        );
+        assert_eq!(checked("€€€"), Err(InvalidCommand::TooLong { field, len, max }));
     }
 
     #[test]
     fn white_space_of_every_kind_is_blank() {
         let field = Field::Key;
         for text in [" ", "\t\n", "\u{a0}", "\u{2028}", "\u{3000} "] {
-            assert_eq!(
-                checked(text),
-                Err(InvalidCommand::Blank { field }),
-                "{text:?}"
-            );
+            assert_eq!(checked(text), Err(InvalidCommand::Blank { field }), "{text:?}");
         }
     }
 
     #[test]
     fn the_first_control_character_is_located_in_bytes() {
         let field = Field::Key;
-        for (text, at) in [
-            ("\0", 0),
-            ("a\nb\n", 1),
-            ("ä\u{7f}", 2),
-            ("€\u{85}", 3),
-            ("a\u{9f}", 1),
-        ] {
+        for (text, at) in [("\0", 0), ("a\nb\n", 1), ("ä\u{7f}", 2), ("€\u{85}", 3), ("a\u{9f}", 1)] {
             let error = InvalidCommand::ControlCharacter { field, at };
             assert_eq!(checked(text), Err(error), "{text:?}");
         }
@@ -148,9 +135,6 @@ mod tests {
     fn a_text_that_is_too_long_is_not_read_to_its_end() {
         let text = "\0".repeat(9);
         let (field, len, max) = (Field::Key, 9, 8);
-        assert_eq!(
-            checked(&text),
-            Err(InvalidCommand::TooLong { field, len, max })
-        );
+        assert_eq!(checked(&text), Err(InvalidCommand::TooLong { field, len, max }));
     }
 }

@@ -67,10 +67,7 @@ impl<C: Clock + ?Sized> Clock for Arc<C> {
 pub struct SystemClock;
 
 impl Clock for SystemClock {
-    #[allow(
-        clippy::disallowed_methods,
-        reason = "the one reading of the system's time of day"
-    )]
+    #[allow(clippy::disallowed_methods, reason = "the one reading of the system's time of day")]
     fn wall(&self) -> Timestamp {
         Timestamp::from_system(SystemTime::now())
     }
@@ -83,10 +80,7 @@ impl Clock for SystemClock {
     }
 }
 
-#[allow(
-    clippy::disallowed_methods,
-    reason = "the one reading of the system's monotonic clock"
-)]
+#[allow(clippy::disallowed_methods, reason = "the one reading of the system's monotonic clock")]
 fn now() -> Instant {
     Instant::now()
 }

@@ -18,9 +18,7 @@ use serde::{Deserialize, Serialize};
 /// assert_eq!(new_year.to_string(), "1767225600.123");
 /// assert!(new_year > Timestamp::from_unix_millis(0));
 /// ```
-#[derive(
-    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
-)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Timestamp(u64);
 
@@ -70,10 +68,7 @@ impl fmt::Display for Timestamp {
 /// A moment later than the platform's `SystemTime` can hold becomes the latest one that it can.
 impl From<Timestamp> for SystemTime {
     fn from(time: Timestamp) -> Self {
-        latest_that_fits(time.0, |ms| {
-            UNIX_EPOCH.checked_add(Duration::from_millis(ms))
-        })
-        .unwrap_or(UNIX_EPOCH)
+        latest_that_fits(time.0, |ms| UNIX_EPOCH.checked_add(Duration::from_millis(ms))).unwrap_or(UNIX_EPOCH)
     }
 }
 
@@ -120,9 +115,7 @@ mod tests {
 
     #[test]
     fn a_system_time_loses_what_is_finer_than_a_millisecond() {
-        let time = UNIX_EPOCH
-            .checked_add(Duration::from_micros(1_999))
-            .unwrap();
+        let time = UNIX_EPOCH.checked_add(Duration::from_micros(1_999)).unwrap();
         assert_eq!(Timestamp::from_system(time).as_unix_millis(), 1);
     }
 

@@ -49,8 +49,10 @@ impl Database {
     /// Opens the files of a generation, or makes them.
     pub(super) fn open(generation: &Generation, cache_bytes: u64) -> Result<Self, OpenError> {
         generation.remove_unfinished_snapshots()?;
-        let config = sled::Config::new().path(generation.path()).cache_capacity(cache_bytes).flush_every_ms(None);
-        let refused = |what: String| OpenError::Corrupt { what: what.into(), file: Some(generation.path().into()) };
+        let config =
+            sled::Config::new().path(generation.path()).cache_capacity(cache_bytes).flush_every_ms(None);
+        let refused =
+            |what: String| OpenError::Corrupt { what: what.into(), file: Some(generation.path().into()) };
         let (db, journal) = match open_patiently(&config) {
             Ok(opened) => opened,
             Err(Caught::Sled(sled::Error::Io(error))) => {
@@ -94,10 +96,8 @@ impl Database {
 
     /// Removes the pages from a number on.
     pub(super) fn truncate(&self, from: u64) -> Result<(), Fault> {
-        let keys: Vec<u64> = self
-            .pages()
-            .filter_map(|page| page.map(|(first, _)| (first >= from).then_some(first)).transpose())
-            .collect::<Result<_, _>>()?;
+        let keys: Vec<u64> =
+            self.pages(from).map(|page| page.map(|(first, _)| first)).collect::<Result<_, _>>()?;
         for keys in keys.chunks(TRUNCATE_PAGES) {
             let _turn = SLED.lock();
             caught(|| {
@@ -129,7 +129,9 @@ impl Database {
 
     /// The same without waiting for a turn: for the thread that wakes a flush that hangs.
     pub(super) fn nudge(&self) -> Result<(), Fault> {
-        caught(|| self.db.flush().map_err(Caught::Sled)).map(|_| ()).map_err(|caught| caught.into_fault("flush"))
+        caught(|| self.db.flush().map_err(Caught::Sled))
+            .map(|_| ())
+            .map_err(|caught| caught.into_fault("flush"))
     }
 
     /// The file that was synced must still be the store's: not removed, not cut.
@@ -154,9 +156,9 @@ impl Database {
             .map_err(|caught| caught.into_fault("read"))
     }
 
-    /// All pages by rising number, while nothing is written.
-    pub(super) fn pages(&self) -> impl Iterator<Item = Result<(u64, sled::IVec), Fault>> {
-        let mut rows = self.journal.iter();
+    /// The pages from a number on, by rising number, while nothing is written.
+    pub(super) fn pages(&self, from: u64) -> impl Iterator<Item = Result<(u64, sled::IVec), Fault>> {
+        let mut rows = self.journal.range(from.to_be_bytes()..);
         let mut failed = false;
         std::iter::from_fn(move || {
             if failed {
@@ -209,7 +211,9 @@ fn open_patiently(config: &sled::Config) -> Result<(sled::Db, sled::Tree), Caugh
         });
         attempt = attempt.saturating_add(1);
         match opened {
-            Err(Caught::Sled(sled::Error::Io(error))) if is_locked(&error) && attempt < RELEASE_TRIES => wait(),
+            Err(Caught::Sled(sled::Error::Io(error))) if is_locked(&error) && attempt < RELEASE_TRIES => {
+                wait()
+            }
             opened => return opened,
         }
     }

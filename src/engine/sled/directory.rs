@@ -16,12 +16,15 @@ use std::path::{Path, PathBuf};
 
 use super::files::{self, fault};
 use super::generation::Generation;
-use super::space;
-use crate::error::OpenError;
+use super::{Missing, space};
+use crate::error::{Fault, OpenError};
 use crate::journal::StoreId;
 
 /// The directory format that this program writes, and the newest it reads.
 const FORMAT: u32 = 1;
+
+/// What `CREATING` says while the pages of another store are copied in.
+const COPYING: &[u8] = b"copy\n";
 
 /// The lock on a directory, held while it lives.
 #[derive(Debug)]
@@ -43,8 +46,9 @@ pub(super) struct Directory {
 
 impl Directory {
     /// Takes the directory, if it is one of a store or may become one.
-    pub(super) fn lock(path: &Path, create: bool) -> Result<(Self, Lock), OpenError> {
+    pub(super) fn lock(path: &Path, missing: Missing) -> Result<(Self, Lock), OpenError> {
         let directory = Self { path: path.into() };
+        let create = missing != Missing::Refuse;
         let failed = |doing: &str, error: io::Error| OpenError::Io(fault(doing, path, &error));
         if !directory.has("FORMAT")? {
             match fs::read_dir(path) {
@@ -132,11 +136,16 @@ impl Directory {
     }
 
     /// Says that a store is being made, and removes what an earlier attempt left.
-    pub(super) fn begin_creation(&self) -> Result<(), OpenError> {
-        if self.has("CREATING")? {
-            self.refuse_acknowledged()?;
-        } else {
-            files::replace(&self.path.join("CREATING"), b"").map_err(OpenError::Io)?;
+    pub(super) fn begin_creation(&self, missing: Missing) -> Result<(), OpenError> {
+        let path = self.path.join("CREATING");
+        match read_small(&path)?.as_deref() {
+            None => {
+                let purpose = if matches!(missing, Missing::Copy(_)) { COPYING } else { b"" };
+                files::replace(&path, purpose).map_err(OpenError::Io)?;
+            }
+            // Whoever opens it hopes for what was copied, and must not be given an empty store.
+            Some(COPYING) => return Err(corrupt("the copy of a store was never finished", &path)),
+            Some(_) => self.refuse_acknowledged()?,
         }
         for generation in self.generations()? {
             files::remove_folder(generation.path()).map_err(OpenError::Io)?;
@@ -178,7 +187,8 @@ impl Directory {
     /// The generation that counts.
     pub(super) fn current(&self, store: StoreId) -> Result<Generation, OpenError> {
         let path = self.path.join("CURRENT");
-        let text = read_small(&path)?.ok_or_else(|| corrupt("the file that names the generation is missing", &path))?;
+        let text = read_small(&path)?
+            .ok_or_else(|| corrupt("the file that names the generation is missing", &path))?;
         let damaged = || corrupt("the file that names the generation is damaged", &path);
         let fields = unseal("current", &text).ok_or_else(damaged)?;
         let [number, owner] = fields[..] else { return Err(damaged()) };
@@ -219,19 +229,19 @@ impl Directory {
     }
 
     /// Makes a generation the one that counts, at once or not at all.
-    pub(super) fn set_current(&self, store: StoreId, generation: &Generation) -> Result<(), crate::error::Fault> {
+    pub(super) fn set_current(&self, store: StoreId, generation: &Generation) -> Result<(), Fault> {
         let text = seal("current", &[generation.number().to_string(), store_text(store)]);
         files::replace(&self.path.join("CURRENT"), text.as_bytes())
     }
 
     /// The store is open and sound: it is finished, and only the generation that counts is kept.
-    pub(super) fn complete(&self, store: StoreId, current: &Generation) -> Result<(), crate::error::Fault> {
+    pub(super) fn complete(&self, store: StoreId, current: &Generation) -> Result<(), Fault> {
         let format = self.path.join("FORMAT");
         if !format.exists() {
             files::replace(&format, seal("format", &[FORMAT.to_string(), store_text(store)]).as_bytes())?;
             files::remove(&self.path.join("CREATING"))?;
         }
-        let generations = self.generations().map_err(|error| crate::error::Fault::new(error.to_string()))?;
+        let generations = self.generations().map_err(|error| Fault::new(error.to_string()))?;
         for other in generations.iter().filter(|other| other.number() != current.number()) {
             other.remove();
         }
@@ -255,7 +265,7 @@ impl Directory {
 pub(super) fn random_store() -> Result<StoreId, OpenError> {
     let mut id = [0; 16];
     getrandom::fill(&mut id)
-        .map_err(|error| OpenError::Io(crate::error::Fault::new(format!("no random bytes: {error}"))))?;
+        .map_err(|error| OpenError::Io(Fault::new(format!("no random bytes: {error}"))))?;
     Ok(StoreId(id))
 }
 

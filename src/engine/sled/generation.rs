@@ -51,7 +51,8 @@ impl Generation {
     pub(super) fn len(&self) -> Result<u64, OpenError> {
         self.files()?.iter().try_fold(0, |sum: u64, name| {
             let path = self.path.join(name);
-            let metadata = fs::metadata(&path).map_err(|error| OpenError::Io(fault("read", &path, &error)))?;
+            let metadata =
+                fs::metadata(&path).map_err(|error| OpenError::Io(fault("read", &path, &error)))?;
             Ok(sum.saturating_add(metadata.len()))
         })
     }
@@ -72,9 +73,11 @@ impl Generation {
             let path = other.path.join(name);
             if open.as_ref().is_none_or(|(name, _)| *name != path) {
                 if let Some(folder) = path.parent() {
-                    fs::create_dir_all(folder).map_err(|error| OpenError::Io(fault("create", folder, &error)))?;
+                    fs::create_dir_all(folder)
+                        .map_err(|error| OpenError::Io(fault("create", folder, &error)))?;
                 }
-                let file = File::create(&path).map_err(|error| OpenError::Io(fault("create", &path, &error)))?;
+                let file =
+                    File::create(&path).map_err(|error| OpenError::Io(fault("create", &path, &error)))?;
                 open = Some((path.clone(), file));
             }
             match &mut open {

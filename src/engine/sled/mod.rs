@@ -30,7 +30,7 @@ use self::directory::{Directory, Lock};
 use self::generation::Generation;
 use self::helper::Helper;
 use self::watermark::Watermark;
-use super::{Engine, Found, Go, Mark, NewPage, Shortage};
+use super::{Engine, Found, Mark, NewPage, Shortage};
 use crate::error::{Fault, OpenError};
 use crate::journal::StoreId;
 
@@ -44,8 +44,19 @@ pub(crate) struct SledOptions {
     pub(crate) path: PathBuf,
     /// Bytes that sled may cache.
     pub(crate) cache_bytes: u64,
-    /// Whether a missing store is created.
-    pub(crate) create: bool,
+    /// What to do where there is no store yet.
+    pub(crate) missing: Missing,
+}
+
+/// What to do where there is no store yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Missing {
+    /// Say so.
+    Refuse,
+    /// Make a new one.
+    Create,
+    /// Make one for the pages of another store, whose identity this is. There must be none yet.
+    Copy(StoreId),
 }
 
 /// A store's directory with sled in it.
@@ -78,10 +89,13 @@ impl SledEngine {
         options: &SledOptions,
         initial: impl FnOnce(StoreId) -> Mark,
     ) -> Result<Self, OpenError> {
-        let (directory, lock) = Directory::lock(&options.path, options.create)?;
+        let (directory, lock) = Directory::lock(&options.path, options.missing)?;
         let Some(format) = directory.format()? else {
             return Self::create(options, directory, lock, initial);
         };
+        if matches!(options.missing, Missing::Copy(_)) {
+            return Err(OpenError::Foreign { path: options.path.clone() });
+        }
         directory.finish_creation()?;
         let current = directory.current(format.store)?;
         let (mut watermark, slot) = Watermark::open(&directory.watermark_path(), format.store)?;
@@ -105,8 +119,11 @@ impl SledEngine {
         lock: Lock,
         initial: impl FnOnce(StoreId) -> Mark,
     ) -> Result<Self, OpenError> {
-        directory.begin_creation()?;
-        let store = directory::random_store()?;
+        directory.begin_creation(options.missing)?;
+        let store = match options.missing {
+            Missing::Copy(store) => store,
+            Missing::Create | Missing::Refuse => directory::random_store()?,
+        };
         let mark = initial(store);
         let generation = directory.first_generation()?;
         let watermark = Watermark::create(&directory.watermark_path(), store, mark)?;
@@ -183,6 +200,17 @@ impl SledEngine {
     }
 }
 
+impl Drop for SledEngine {
+    fn drop(&mut self) {
+        // Only where it was neither rejected nor closed, as after a panic while it opened: sled is still
+        // dropped with its panics caught.
+        self.drop_database();
+        if let Some(helper) = self.helper.lock().take() {
+            helper.stop();
+        }
+    }
+}
+
 impl Engine for SledEngine {
     fn store(&self) -> StoreId {
         self.store
@@ -192,18 +220,16 @@ impl Engine for SledEngine {
         self.found
     }
 
-    fn scan(&self, visit: &mut dyn FnMut(u64, &[u8]) -> Go) -> Result<(), Fault> {
+    fn scan(&self, from: u64, visit: &mut dyn FnMut(u64, &[u8])) -> Result<Option<u64>, Fault> {
         self.with_database(|database| {
-            for (at, page) in database.pages().enumerate() {
-                if at % SCAN_SYNC_PAGES == SCAN_SYNC_PAGES - 1 {
-                    database.sync()?;
-                }
+            let mut next = None;
+            for page in database.pages(from).take(SCAN_SYNC_PAGES) {
                 let (first, bytes) = page?;
-                if visit(first, &bytes) == Go::Stop {
-                    break;
-                }
+                visit(first, &bytes);
+                next = first.checked_add(1);
             }
-            database.sync()
+            database.sync()?;
+            Ok(next)
         })
     }
 

@@ -58,8 +58,16 @@ impl Watermark {
             .open(path)
             .and_then(|file| file.set_len(SLOT_DISTANCE * 2).map(|()| file))
             .map_err(|error| OpenError::Io(fault("create", path, &error)))?;
-        let mut watermark =
-            Self { file, path: path.into(), store, serial: 0, slot: 0, unsynced: 0, settled: false, failed: None };
+        let mut watermark = Self {
+            file,
+            path: path.into(),
+            store,
+            serial: 0,
+            slot: 0,
+            unsynced: 0,
+            settled: false,
+            failed: None,
+        };
         watermark.write(mark, None).and_then(|()| watermark.sync()).map_err(OpenError::Io)?;
         Ok(watermark)
     }

@@ -1,0 +1,246 @@
+//! Judges a journal while it is folded: numbers, chain, checksums, totals, sequences, balances, keys (I1, I3, I11).
+//!
+//! Pages go in by rising number. A group counts once it is there as a whole; what is left of an unfinished one
+//! at the end is reported and never folded in.
+
+use std::sync::Arc;
+
+use crate::error::OpenError;
+use crate::index::Index;
+use crate::journal::{Chain, Page, Row, StoreId};
+use crate::limits::GROUP_PAGES_MAX;
+use crate::rules::AccountState;
+use crate::types::Operation;
+
+/// Keys with one hash whose entries are compared before it is taken for damage as a whole.
+const SUSPECTS_MAX: usize = 1000;
+
+/// What is wrong with a journal.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{what}, entry={entry}")]
+pub(super) struct Finding {
+    /// The entry at which it shows.
+    pub(super) entry: u64,
+    pub(super) what: Arc<str>,
+}
+
+impl From<Finding> for OpenError {
+    fn from(finding: Finding) -> Self {
+        Self::Corrupt { what: finding.to_string().into(), file: None }
+    }
+}
+
+/// A place in the journal whose chain is wanted.
+#[derive(Clone, Copy, Debug)]
+struct Watch {
+    next: u64,
+    chain: Option<u32>,
+}
+
+/// A journal while it is judged.
+#[derive(Debug)]
+pub(super) struct Audit {
+    store: StoreId,
+    index: Index,
+    /// The pages of the group that has begun.
+    group: Vec<(u64, Vec<u8>)>,
+    /// A page of the last group is missing, so nothing may come behind it.
+    torn: bool,
+    watches: Vec<Watch>,
+    /// Entries whose keys have one hash: the earlier and the later.
+    suspects: Vec<(u64, u64)>,
+}
+
+/// A sound journal.
+#[derive(Debug)]
+pub(super) struct Audited {
+    pub(super) index: Index,
+    /// Pages of an unfinished group behind it.
+    pub(super) unfinished_pages: usize,
+    /// Entries whose keys have one hash and are still to be compared.
+    pub(super) suspects: Vec<(u64, u64)>,
+    watches: Vec<Watch>,
+}
+
+impl Audited {
+    /// The chain before an entry that was watched for; `None` where the journal ends before it.
+    pub(super) fn chain_before(&self, next: u64) -> Option<u32> {
+        self.watches.iter().find(|watch| watch.next == next)?.chain
+    }
+}
+
+impl Audit {
+    /// Begins with an empty journal; the chain before each entry in `watched` is kept.
+    pub(super) fn new(store: StoreId, watched: &[u64]) -> Self {
+        let seed = Chain::seed(store).get();
+        let watch = |next: &u64| Watch { next: *next, chain: (*next == 1).then_some(seed) };
+        Self {
+            store,
+            index: Index::new(store),
+            group: Vec::new(),
+            torn: false,
+            watches: watched.iter().map(watch).collect(),
+            suspects: Vec::new(),
+        }
+    }
+
+    /// How many entries are folded in.
+    pub(super) fn entries(&self) -> u64 {
+        self.index.tail.next.saturating_sub(1)
+    }
+
+    /// Takes the next page.
+    pub(super) fn page(&mut self, first: u64, bytes: &[u8]) -> Result<(), Finding> {
+        let page =
+            Page::parse(self.store, first, bytes).map_err(|error| finding(first, &error.to_string()))?;
+        let next = self.index.tail.next;
+        let expected = self.group_end().unwrap_or(next);
+        if page.header().group_first != next {
+            return Err(finding(first, "entries are missing before the page"));
+        }
+        if self.torn || first != expected {
+            // It is of the group that follows what is whole, but a page of that group is missing.
+            self.torn = true;
+            return Ok(());
+        }
+        if self.group.len() >= GROUP_PAGES_MAX {
+            return Err(finding(first, "a group has too many pages"));
+        }
+        let ends_group = page.ends_group();
+        self.group.push((first, bytes.to_vec()));
+        if ends_group { self.fold_group() } else { Ok(()) }
+    }
+
+    /// The number behind the pages of the group that has begun.
+    fn group_end(&self) -> Option<u64> {
+        let (first, bytes) = self.group.last()?;
+        Page::parse(self.store, *first, bytes).ok()?.end()
+    }
+
+    fn fold_group(&mut self) -> Result<(), Finding> {
+        let pages = std::mem::take(&mut self.group);
+        let mut list = ListCheck::default();
+        for (first, bytes) in &pages {
+            let page = Page::parse(self.store, *first, bytes)
+                .map_err(|error| finding(*first, &error.to_string()))?;
+            self.fold_page(&page, &mut list)?;
+        }
+        list.end(self.index.tail.next)
+    }
+
+    fn fold_page(&mut self, page: &Page<'_>, list: &mut ListCheck) -> Result<(), Finding> {
+        let (first, header, tail) = (page.first(), page.header(), self.index.tail);
+        if header.chain_before != tail.chain {
+            return Err(finding(first, "the chain does not continue"));
+        }
+        if (header.granted_before, header.redeemed_before) != (tail.granted, tail.redeemed) {
+            return Err(finding(first, "the totals do not continue"));
+        }
+        if header.time < tail.time {
+            return Err(finding(first, "time goes back"));
+        }
+        for place in 0..page.len() {
+            let number = self.index.tail.next;
+            let row = page
+                .row(place)
+                .ok_or_else(|| finding(number, "the page ends before the entry"))?
+                .map_err(|error| finding(number, &error.to_string()))?;
+            list.entry(number, &row)?;
+            self.fold_row(number, &row)?;
+        }
+        self.index.pages.push(first);
+        let tail = &mut self.index.tail;
+        tail.chain = tail.chain.over(page.entry_bytes());
+        tail.time = header.time;
+        let end = tail.next;
+        for watch in self.watches.iter_mut().filter(|watch| watch.next > first && watch.next <= end) {
+            let bytes = page.entry_bytes_before(watch.next).unwrap_or_default();
+            watch.chain = Some(header.chain_before.over(bytes).get());
+        }
+        Ok(())
+    }
+
+    fn fold_row(&mut self, number: u64, row: &Row<'_>) -> Result<(), Finding> {
+        let bad = |error: crate::journal::EntryError| finding(number, &error.to_string());
+        let (operation, points) = (row.operation().map_err(bad)?, row.points().map_err(bad)?);
+        let index = &mut self.index;
+        let hasher = index.hasher().clone();
+        let account_hash = hasher.account_parts(row.tenant, row.name);
+        let place = index.accounts.place(account_hash, row.tenant, row.name);
+        let before =
+            place.and_then(|place| index.accounts.at(place)).map(|(_, state)| state).unwrap_or_default();
+        let balance = before
+            .balance_after(operation, points)
+            .map_err(|refusal| finding(number, &format!("the entry breaks a rule: {refusal}")))?;
+        if row.balance_after().map_err(bad)? != balance {
+            return Err(finding(number, "the balance does not follow from the one before"));
+        }
+        let sequence = before.sequence.saturating_add(1);
+        if row.sequence != sequence || row.previous != before.last {
+            return Err(finding(number, "the account's entries are not in sequence"));
+        }
+        let state = AccountState { balance, sequence, last: number };
+        match place {
+            Some(place) => index.accounts.set_at(place, state),
+            None => {
+                // A name is checked whole when it is first seen; later ones are equal to it.
+                index.accounts.insert(&hasher, account_hash, row.account().map_err(bad)?, state);
+            }
+        }
+        row.check_texts().map_err(bad)?;
+        let hash = hasher.receipt_parts(row.tenant, row.name, row.operation, row.key);
+        self.suspects.extend(index.receipts.candidates(hash).map(|earlier| (earlier, number)));
+        if self.suspects.len() > SUSPECTS_MAX {
+            return Err(finding(number, "too many keys seem to be used twice"));
+        }
+        index.receipts.insert(hash, number);
+        let tail = &mut index.tail;
+        let total = match operation {
+            Operation::Grant => &mut tail.granted,
+            Operation::Redeem => &mut tail.redeemed,
+        };
+        *total = total.saturating_add(u128::from(points.get().unsigned_abs()));
+        tail.next = number.saturating_add(1);
+        Ok(())
+    }
+
+    /// All pages have been taken.
+    pub(super) fn end(self) -> Audited {
+        let torn = usize::from(self.torn);
+        Audited {
+            index: self.index,
+            unfinished_pages: self.group.len().saturating_add(torn),
+            suspects: self.suspects,
+            watches: self.watches,
+        }
+    }
+}
+
+/// An atomic list lies in one group, whole and in order.
+#[derive(Debug, Default)]
+struct ListCheck {
+    place: u32,
+    len: u32,
+}
+
+impl ListCheck {
+    fn entry(&mut self, number: u64, row: &Row<'_>) -> Result<(), Finding> {
+        if self.place == self.len {
+            (self.place, self.len) = (0, row.list_len);
+        }
+        if row.place != self.place || row.list_len != self.len || self.place >= self.len {
+            return Err(finding(number, "an atomic list is not whole"));
+        }
+        self.place = self.place.saturating_add(1);
+        Ok(())
+    }
+
+    fn end(&self, next: u64) -> Result<(), Finding> {
+        if self.place == self.len { Ok(()) } else { Err(finding(next, "an atomic list is not whole")) }
+    }
+}
+
+/// A finding at an entry.
+pub(super) fn finding(entry: u64, what: &str) -> Finding {
+    Finding { entry, what: what.into() }
+}
