@@ -53,10 +53,7 @@ impl Committer {
     pub(super) fn submit(&self, work: Work) -> Work {
         let (ticket, mut phase) = match self.queue.enter(work) {
             Ok(entered) => entered,
-            Err((mut work, error)) => {
-                work.give_up(&error);
-                return work;
-            }
+            Err(answered) => return answered,
         };
         loop {
             match phase {

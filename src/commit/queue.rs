@@ -115,11 +115,12 @@ pub(super) struct Queue {
 }
 
 impl Queue {
-    /// Queues a request and says whether its caller leads at once.
-    pub(super) fn enter(&self, work: Work) -> Result<(Arc<Ticket>, Phase), (Work, StorageError)> {
+    /// Queues a request and says whether its caller leads at once; or gives it back, answered, where nothing is
+    /// accepted any more.
+    pub(super) fn enter(&self, work: Work) -> Result<(Arc<Ticket>, Phase), Work> {
         let mut state = self.state.lock();
         if let Some(ended) = state.ended() {
-            return Err((work, ended.error()));
+            return Err(work.shape().answered(&ended.error()));
         }
         let ticket = Arc::new(Ticket::new(work));
         state.waiting.push_back(Arc::clone(&ticket));

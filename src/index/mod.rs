@@ -9,7 +9,7 @@ mod pages;
 mod receipts;
 mod sharded;
 
-use std::hash::{BuildHasher, Hash, Hasher, RandomState};
+use std::hash::{BuildHasher, RandomState};
 
 use crate::journal::{Chain, StoreId};
 use crate::types::{AccountId, IdempotencyKey, Operation, Timestamp};
@@ -113,8 +113,6 @@ impl KeyHasher {
 
     /// The same from its parts.
     pub(crate) fn receipt_parts(&self, tenant: &str, name: &str, operation: u8, key: &str) -> u64 {
-        let mut hasher = self.0.build_hasher();
-        (tenant, name, operation, key).hash(&mut hasher);
-        hasher.finish()
+        self.0.hash_one((tenant, name, operation, key))
     }
 }

@@ -55,7 +55,7 @@ impl Default for Builder {
         Self {
             create: true,
             cache_bytes: CACHE_BYTES,
-            clock: Arc::new(SystemClock::default()),
+            clock: Arc::new(SystemClock),
             least: None,
             on_progress: None,
             stall_limit: STALL_LIMIT,

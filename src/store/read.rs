@@ -192,8 +192,8 @@ impl PointStore {
         read.or_else(|error| self.check_open().and(Err(error)))
     }
 
-    /// Reads from the page that holds an entry.
-    fn from_page_of<T>(
+    /// Reads the page that holds an entry.
+    fn page_holding<T>(
         &self,
         number: u64,
         take: impl FnOnce(&Page<'_>) -> Result<T, ReadError>,
@@ -229,7 +229,7 @@ impl Iterator for Statement {
         if from == 0 {
             return None;
         }
-        match self.store.from_page_of(from, |page| statement_batch(page, &self.account, from)) {
+        match self.store.page_holding(from, |page| statement_batch(page, &self.account, from)) {
             Ok((batch, next)) => {
                 self.next = next;
                 self.batch = batch.into_iter();
@@ -289,7 +289,7 @@ impl Iterator for Journal {
         }
         let from = std::mem::replace(&mut self.next, self.end);
         let end = self.end;
-        match self.store.from_page_of(from, |page| journal_batch(page, from, end)) {
+        match self.store.page_holding(from, |page| journal_batch(page, from, end)) {
             Ok((batch, next)) => {
                 self.next = next;
                 self.batch = batch.into_iter();
