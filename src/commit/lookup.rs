@@ -95,7 +95,11 @@ pub(crate) fn read_page<T>(
                 Err(error) => Err(corrupt(number, &error.to_string())),
             });
         })
-        .map_err(ReadError::Io)?;
+        .map_err(|fault| match fault.io_kind() {
+            Some(_) => ReadError::Io(fault),
+            // The engine read something, and could not make sense of it.
+            None => corrupt(number, &fault.to_string()),
+        })?;
     if !found {
         return Err(corrupt(number, "the page is missing"));
     }

@@ -47,8 +47,6 @@ pub(crate) struct GroupCounts {
     pub(crate) groups: u64,
     /// Entries of the largest.
     pub(crate) largest: u64,
-    /// Bytes of pages appended.
-    pub(crate) page_bytes: u64,
 }
 
 /// The published state, and the only way to change it.

@@ -398,7 +398,8 @@ impl Engine for SimEngine {
     fn page(&self, first: u64, read: &mut dyn FnMut(&[u8])) -> Result<bool, Fault> {
         let page = self.with_power(|disk| {
             if disk.reads_fail {
-                Err(Fault::new("a simulated read error"))
+                let error = std::io::Error::other("a simulated error");
+                Err(Fault::io("the engine cannot read", &error))
             } else {
                 Ok(disk.cached.get(&first).cloned())
             }

@@ -148,7 +148,7 @@ impl Audit {
             list.entry(number, &row)?;
             self.fold_row(number, &row)?;
         }
-        self.index.pages.push(first);
+        self.index.pages.push(first, page.byte_len());
         let tail = &mut self.index.tail;
         tail.chain = tail.chain.over(page.entry_bytes());
         tail.time = header.time;
