@@ -24,7 +24,7 @@ use crate::limits::Limits;
 use crate::rules::{self, Known, ListKeys};
 use crate::types::{Clock, Command, InvalidCommand, Outcome};
 
-pub(crate) use self::lookup::{Places, read_page};
+pub(crate) use self::lookup::{Places, read_bytes, read_page};
 
 /// Commands looked up under one hold of the published state.
 const LOOKUP_CHUNK: usize = 256;

@@ -89,16 +89,20 @@ impl Audit {
         self.index.tail.next.saturating_sub(1)
     }
 
+    /// The number that the next page should begin with.
+    pub(super) fn next_page(&self) -> u64 {
+        self.group_end().unwrap_or(self.index.tail.next)
+    }
+
     /// Takes the next page.
     pub(super) fn page(&mut self, first: u64, bytes: &[u8]) -> Result<(), Finding> {
         let page =
             Page::parse(self.store, first, bytes).map_err(|error| finding(first, &error.to_string()))?;
         let next = self.index.tail.next;
-        let expected = self.group_end().unwrap_or(next);
         if page.header().group_first != next {
             return Err(finding(first, "entries are missing before the page"));
         }
-        if self.torn || first != expected {
+        if self.torn || first != self.next_page() {
             // It is of the group that follows what is whole, but a page of that group is missing.
             self.torn = true;
             return Ok(());

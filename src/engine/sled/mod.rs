@@ -286,15 +286,12 @@ impl Engine for SledEngine {
         self.parts.watermark.lock().advance(mark)
     }
 
-    fn page(&self, first: u64, read: &mut dyn FnMut(&[u8])) -> Result<bool, Fault> {
+    fn page(&self, first: u64, read: &mut dyn FnMut(&[u8])) -> Result<(), Fault> {
         self.with_database(|database| {
-            Ok(match database.page(first)? {
-                Some(bytes) => {
-                    read(&bytes);
-                    true
-                }
-                None => false,
-            })
+            if let Some(bytes) = database.page(first)? {
+                read(&bytes);
+            }
+            Ok(())
         })
     }
 
