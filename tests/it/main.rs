@@ -12,3 +12,6 @@
     clippy::missing_panics_doc,
     reason = "a test that fails is to say so at once"
 )]
+
+mod histories;
+mod model;
