@@ -86,6 +86,11 @@ mod store;
 pub mod testing;
 mod types;
 
+/// The program in the README compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 pub use error::{
     ApplyError, AtomicError, BackupError, CloseError, Difference, ErrorKind, Fault, OpenError, ReadError,
     Refusal, StorageError,
