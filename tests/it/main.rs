@@ -13,5 +13,6 @@
     reason = "a test that fails is to say so at once"
 )]
 
+mod cases;
 mod histories;
 mod model;
