@@ -15,4 +15,5 @@
 
 mod cases;
 mod histories;
+mod invariants;
 mod model;

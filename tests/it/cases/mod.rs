@@ -7,7 +7,7 @@ mod crash;
 mod keys;
 mod lists;
 mod points;
-mod together;
+pub(crate) mod together;
 
 use pointstore::testing::SimDisk;
 use pointstore::{

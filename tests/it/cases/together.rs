@@ -15,7 +15,7 @@ const ROUNDS_MAX: u64 = 300;
 
 /// A clock at which the one who asks for the time can be held.
 #[derive(Clone, Debug)]
-struct Gate {
+pub(crate) struct Gate {
     clock: ManualClock,
     state: Arc<(Mutex<Held>, Condvar)>,
 }
@@ -27,22 +27,22 @@ struct Held {
 }
 
 impl Gate {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let clock = ManualClock::at(Timestamp::from_unix_millis(9_000));
         Self { clock, state: Arc::default() }
     }
 
-    fn shut(&self) {
+    pub(crate) fn shut(&self) {
         *self.state.0.lock().unwrap() = Held { shut: true, inside: false };
     }
 
     /// Waits until somebody is held.
-    fn wait(&self) {
+    pub(crate) fn wait(&self) {
         let held = self.state.0.lock().unwrap();
         drop(self.state.1.wait_while(held, |held| !held.inside).unwrap());
     }
 
-    fn open(&self) {
+    pub(crate) fn open(&self) {
         self.state.0.lock().unwrap().shut = false;
         self.state.1.notify_all();
     }
