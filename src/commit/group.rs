@@ -40,9 +40,12 @@ impl Overlay {
     }
 
     /// Where each account of the group stands after it.
+    ///
+    /// In the order of their first entries, so that new accounts get the places that folding the journal gives.
     pub(super) fn accounts(&self) -> impl Iterator<Item = (u64, &AccountId, AccountState)> {
-        self.accounts.iter().filter_map(|at| self.entries.get(*at)).map(|pending| {
-            (pending.account_hash, pending.entry.receipt.account(), AccountState::after(&pending.entry))
+        self.entries.iter().filter(|pending| pending.before.is_none()).filter_map(|pending| {
+            let (hash, account) = (pending.account_hash, pending.entry.receipt.account());
+            Some((hash, account, self.account(hash, account)?))
         })
     }
 
