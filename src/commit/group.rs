@@ -39,13 +39,11 @@ impl Overlay {
         &self.entries
     }
 
-    /// Where each account of the group stands after it.
-    ///
-    /// In the order of their first entries, so that new accounts get the places that folding the journal gives.
+    /// Where each account of the group stands after it, in the order of their first entries.
     pub(super) fn accounts(&self) -> impl Iterator<Item = (u64, &AccountId, AccountState)> {
         self.entries.iter().filter(|pending| pending.before.is_none()).filter_map(|pending| {
             let (hash, account) = (pending.account_hash, pending.entry.receipt.account());
-            Some((hash, account, self.account(hash, account)?))
+            self.account(hash, account).map(|state| (hash, account, state))
         })
     }
 
