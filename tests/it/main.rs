@@ -12,3 +12,9 @@
     clippy::missing_panics_doc,
     reason = "a test that fails is to say so at once"
 )]
+
+mod concurrency;
+mod crash;
+mod directory;
+mod golden;
+mod layers;
