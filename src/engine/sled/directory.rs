@@ -140,15 +140,15 @@ impl Directory {
     /// Says that a store is being made, and removes what an earlier attempt left.
     pub(super) fn begin_creation(&self, missing: Missing) -> Result<(), OpenError> {
         let path = self.path.join("CREATING");
+        let purpose = if matches!(missing, Missing::Copy(_)) { COPYING } else { b"" };
         match read_small(&path)?.as_deref() {
-            None => {
-                let purpose = if matches!(missing, Missing::Copy(_)) { COPYING } else { b"" };
-                files::replace(&path, purpose).map_err(OpenError::Io)?;
-            }
+            None => {}
             // Whoever opens it hopes for what was copied, and must not be given an empty store.
             Some(COPYING) => return Err(corrupt("the copy of a store was never finished", &path)),
             Some(_) => self.refuse_acknowledged()?,
         }
+        // Also where an earlier attempt left one: it may have been for something else.
+        files::replace(&path, purpose).map_err(OpenError::Io)?;
         for generation in self.generations()? {
             files::remove_folder(generation.path()).map_err(OpenError::Io)?;
         }
