@@ -47,9 +47,11 @@ pub(super) struct Directory {
 impl Directory {
     /// Takes the directory, if it is one of a store or may become one.
     pub(super) fn lock(path: &Path, missing: Missing) -> Result<(Self, Lock), OpenError> {
-        let directory = Self { path: path.into() };
-        let create = missing != Missing::Refuse;
         let failed = |doing: &str, error: io::Error| OpenError::Io(fault(doing, path, &error));
+        // The process may go to another folder while the store is open.
+        let absolute = std::path::absolute(path).map_err(|error| failed("find", error))?;
+        let directory = Self { path: absolute };
+        let create = missing != Missing::Refuse;
         if !directory.has("FORMAT")? {
             match fs::read_dir(path) {
                 Ok(entries) => directory.refuse_foreign(entries)?,
@@ -140,15 +142,16 @@ impl Directory {
     /// Says that a store is being made, and removes what an earlier attempt left.
     pub(super) fn begin_creation(&self, missing: Missing) -> Result<(), OpenError> {
         let path = self.path.join("CREATING");
-        let purpose = if matches!(missing, Missing::Copy(_)) { COPYING } else { b"" };
         match read_small(&path)?.as_deref() {
-            None => {}
             // Whoever opens it hopes for what was copied, and must not be given an empty store.
             Some(COPYING) => return Err(corrupt("the copy of a store was never finished", &path)),
             Some(_) => self.refuse_acknowledged()?,
+            None => {}
         }
-        // Also where an earlier attempt left one: it may have been for something else.
-        files::replace(&path, purpose).map_err(OpenError::Io)?;
+        let purpose = if matches!(missing, Missing::Copy(_)) { COPYING } else { b"" };
+        files::replace(&path, purpose)
+            .and_then(|()| files::sync_parent(&self.path))
+            .map_err(OpenError::Io)?;
         for generation in self.generations()? {
             files::remove_folder(generation.path()).map_err(OpenError::Io)?;
         }

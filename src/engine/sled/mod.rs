@@ -96,7 +96,9 @@ impl SledEngine {
             return Self::create(options, directory, lock, initial);
         };
         if matches!(options.missing, Missing::Copy(_)) {
-            return Err(OpenError::Foreign { path: options.path.clone() });
+            return Err(OpenError::Unsupported {
+                what: "a store can only be copied to an empty folder".into(),
+            });
         }
         directory.finish_creation()?;
         let current = directory.current(format.store)?;
