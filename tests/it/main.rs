@@ -17,4 +17,6 @@ mod concurrency;
 mod crash;
 mod directory;
 mod golden;
+mod histories;
 mod layers;
+mod model;
