@@ -12,3 +12,5 @@
     clippy::missing_panics_doc,
     reason = "a test that fails is to say so at once"
 )]
+
+mod examples;
