@@ -22,6 +22,8 @@ pub(super) struct Ticket {
     shape: Shape,
     phase: Mutex<Phase>,
     turn: Condvar,
+    /// Groups that were finished when it was queued.
+    entered: u64,
 }
 
 /// What a waiting caller does next.
@@ -36,12 +38,13 @@ pub(super) enum Phase {
 }
 
 impl Ticket {
-    fn new(work: Work) -> Self {
+    fn new(work: Work, entered: u64) -> Self {
         Self {
             shape: work.shape(),
             work: Mutex::new(work),
             phase: Mutex::new(Phase::Waiting),
             turn: Condvar::new(),
+            entered,
         }
     }
 
@@ -122,7 +125,7 @@ impl Queue {
         if let Some(ended) = state.ended() {
             return Err(work.shape().answered(&ended.error()));
         }
-        let ticket = Arc::new(Ticket::new(work));
+        let ticket = Arc::new(Ticket::new(work, state.finished));
         state.waiting.push_back(Arc::clone(&ticket));
         let phase = if state.leading { Phase::Waiting } else { Phase::Lead };
         state.leading = true;
@@ -132,7 +135,7 @@ impl Queue {
     /// Waits until the ticket's caller has something to do. A queue in which no group is finished for
     /// `stall_limit` is poisoned: its leader hangs where nothing can wake it, and with it whatever is in its group.
     pub(super) fn wait(&self, ticket: &Ticket, stall_limit: Duration) -> Result<Phase, Fault> {
-        let mut finished = self.state.lock().finished;
+        let mut finished = ticket.entered;
         let mut phase = ticket.phase.lock();
         loop {
             if *phase != Phase::Waiting {
@@ -173,7 +176,7 @@ impl Queue {
         &self,
         first: impl DoubleEndedIterator<Item = Arc<Ticket>>,
         last: Option<Arc<Ticket>>,
-        group: Option<(u64, u64)>,
+        entries: usize,
     ) {
         let mut state = self.state.lock();
         for ticket in first.rev() {
@@ -182,11 +185,10 @@ impl Queue {
         state.waiting.extend(last);
         state.serving = false;
         state.finished = state.finished.wrapping_add(1);
-        if let Some((entries, page_bytes)) = group {
+        if entries > 0 {
             let counts = &mut state.counts;
             counts.groups = counts.groups.saturating_add(1);
-            counts.largest = counts.largest.max(entries);
-            counts.page_bytes = counts.page_bytes.saturating_add(page_bytes);
+            counts.largest = counts.largest.max(entries as u64);
         }
         match state.waiting.front().map(Arc::clone) {
             Some(next) => {

@@ -47,15 +47,16 @@ pub(super) struct Directory {
 impl Directory {
     /// Takes the directory, if it is one of a store or may become one.
     pub(super) fn lock(path: &Path, missing: Missing) -> Result<(Self, Lock), OpenError> {
-        let directory = Self { path: path.into() };
-        let create = missing != Missing::Refuse;
         let failed = |doing: &str, error: io::Error| OpenError::Io(fault(doing, path, &error));
+        // The process may go to another folder while the store is open.
+        let absolute = std::path::absolute(path).map_err(|error| failed("find", error))?;
+        let directory = Self { path: absolute };
+        let create = missing != Missing::Refuse;
         if !directory.has("FORMAT")? {
             match fs::read_dir(path) {
                 Ok(entries) => directory.refuse_foreign(entries)?,
                 Err(error) if error.kind() == io::ErrorKind::NotFound && create => {
-                    fs::create_dir_all(path).map_err(|error| failed("create", error))?;
-                    files::sync_parent(path).map_err(OpenError::Io)?;
+                    files::create_folder(path).map_err(OpenError::Io)?;
                 }
                 Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
                     return Err(OpenError::Foreign { path: path.into() });
@@ -139,14 +140,15 @@ impl Directory {
     pub(super) fn begin_creation(&self, missing: Missing) -> Result<(), OpenError> {
         let path = self.path.join("CREATING");
         match read_small(&path)?.as_deref() {
-            None => {
-                let purpose = if matches!(missing, Missing::Copy(_)) { COPYING } else { b"" };
-                files::replace(&path, purpose).map_err(OpenError::Io)?;
-            }
             // Whoever opens it hopes for what was copied, and must not be given an empty store.
             Some(COPYING) => return Err(corrupt("the copy of a store was never finished", &path)),
             Some(_) => self.refuse_acknowledged()?,
+            None => {}
         }
+        let purpose = if matches!(missing, Missing::Copy(_)) { COPYING } else { b"" };
+        files::replace(&path, purpose)
+            .and_then(|()| files::sync_parent(&self.path))
+            .map_err(OpenError::Io)?;
         for generation in self.generations()? {
             files::remove_folder(generation.path()).map_err(OpenError::Io)?;
         }
@@ -207,16 +209,26 @@ impl Directory {
         Ok(generation)
     }
 
-    /// Copies a generation to a new one, whose number is above all there are, and says how many bytes that was.
-    pub(super) fn copy_generation(&self, from: &Generation) -> Result<(Generation, u64), OpenError> {
-        let len = from.len()?;
-        let needed = len.saturating_add(space::GROUP_BYTES);
+    /// Whether there is room for so many bytes and for what opening writes; the reserve is given up for it.
+    pub(super) fn need_room(&self, bytes: u64) -> Result<(), OpenError> {
+        let needed = bytes.saturating_add(space::GROUP_BYTES);
         space::check_or_give_reserve(&self.path, &self.reserve_path(), needed)
-            .map_err(|s| OpenError::DiskFull { available: s.available, needed: s.needed })?;
+            .map_err(|s| OpenError::DiskFull { available: s.available, needed: s.needed })
+    }
+
+    /// Copies a generation, whose digest this is, to a new one with a number above all there are, and says how
+    /// many bytes that was.
+    pub(super) fn copy_generation(
+        &self,
+        from: &Generation,
+        digest: u32,
+    ) -> Result<(Generation, u64), OpenError> {
+        let len = from.len()?;
+        self.need_room(len)?;
         let highest = self.generations()?.iter().map(Generation::number).max().unwrap_or_default();
         let copy = Generation::numbered(&self.path, highest.saturating_add(1));
-        let copied = from.digest().and_then(|digest| {
-            if from.copy_to(&copy)? == digest {
+        let copied = from.copy_to(&copy).and_then(|copied| {
+            if copied == digest {
                 Ok(())
             } else {
                 Err(corrupt("two reads of the generation gave different bytes", from.path()))

@@ -94,10 +94,13 @@ impl SledEngine {
             return Self::create(options, directory, lock, initial);
         };
         if matches!(options.missing, Missing::Copy(_)) {
-            return Err(OpenError::Foreign { path: options.path.clone() });
+            return Err(OpenError::Unsupported {
+                what: "a store can only be copied to an empty folder".into(),
+            });
         }
         directory.finish_creation()?;
         let current = directory.current(format.store)?;
+        directory.need_room(0)?;
         let (mut watermark, slot) = Watermark::open(&directory.watermark_path(), format.store)?;
         // Every byte is read here, once, whichever way it goes on.
         let digest = current.digest()?;
@@ -107,7 +110,7 @@ impl SledEngine {
             watermark.write(slot.mark, None).and_then(|()| watermark.sync()).map_err(OpenError::Io)?;
             (current, 0)
         } else {
-            directory.copy_generation(&current)?
+            directory.copy_generation(&current, digest)?
         };
         let found = Found { mark: slot.mark, created: false, clean, copied_bytes };
         Self::start(options, directory, lock, format.store, found, generation, watermark)
@@ -120,6 +123,7 @@ impl SledEngine {
         initial: impl FnOnce(StoreId) -> Mark,
     ) -> Result<Self, OpenError> {
         directory.begin_creation(options.missing)?;
+        directory.need_room(0)?;
         let store = match options.missing {
             Missing::Copy(store) => store,
             Missing::Create | Missing::Refuse => directory::random_store()?,
@@ -284,15 +288,12 @@ impl Engine for SledEngine {
         self.parts.watermark.lock().advance(mark)
     }
 
-    fn page(&self, first: u64, read: &mut dyn FnMut(&[u8])) -> Result<bool, Fault> {
+    fn page(&self, first: u64, read: &mut dyn FnMut(&[u8])) -> Result<(), Fault> {
         self.with_database(|database| {
-            Ok(match database.page(first)? {
-                Some(bytes) => {
-                    read(&bytes);
-                    true
-                }
-                None => false,
-            })
+            if let Some(bytes) = database.page(first)? {
+                read(&bytes);
+            }
+            Ok(())
         })
     }
 
