@@ -14,3 +14,5 @@
 )]
 
 mod examples;
+mod histories;
+mod model;
