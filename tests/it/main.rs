@@ -16,6 +16,7 @@
 mod concurrency;
 mod crash;
 mod directory;
+mod examples;
 mod golden;
 mod histories;
 mod layers;
