@@ -14,6 +14,12 @@
 )]
 
 mod cases;
+mod concurrency;
+mod crash;
+mod directory;
+mod examples;
+mod golden;
 mod histories;
 mod invariants;
+mod layers;
 mod model;
