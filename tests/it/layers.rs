@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 
 /// What each layer may import, beside itself.
-const ALLOWED: [(&str, &[&str]); 9] = [
+const ALLOWED: [(&str, &[&str]); 10] = [
     ("types", &[]),
     ("limits", &["types"]),
     ("error", &["types", "limits"]),
@@ -16,6 +16,7 @@ const ALLOWED: [(&str, &[&str]); 9] = [
     ("engine", &["types", "error", "limits", "journal"]),
     ("commit", &["types", "error", "limits", "rules", "journal", "index", "engine"]),
     ("store", &["types", "error", "limits", "rules", "journal", "index", "engine", "commit"]),
+    ("testing", &["engine"]),
 ];
 
 /// Names that only files under a path may use.
