@@ -188,6 +188,11 @@ const _: () = assert!(
 );
 
 #[cfg(test)]
+#[allow(
+    clippy::arithmetic_side_effects,
+    clippy::little_endian_bytes,
+    reason = "a test that overflows is to say so at once"
+)]
 mod tests {
     use super::*;
 

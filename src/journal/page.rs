@@ -245,6 +245,7 @@ impl Fields<'_> {
 const _: () = assert!(HEADER_LEN == 1 + 16 + 2 + 8 + 4 + 8 + 16 + 16 + 4, "the header's fields fill it");
 
 #[cfg(test)]
+#[allow(clippy::arithmetic_side_effects, reason = "a test that overflows is to say so at once")]
 mod tests {
     use proptest::prelude::*;
 
