@@ -171,7 +171,8 @@ impl Builder {
 
     /// The engine in a directory, not judged yet.
     pub(super) fn engine(&self, path: &Path, missing: Missing) -> Result<SledEngine, OpenError> {
-        let options = SledOptions { path: path.into(), cache_bytes: self.cache_bytes, missing };
+        let least = self.least.map(|least| Mark { next: least.next(), chain: least.chain() });
+        let options = SledOptions { path: path.into(), cache_bytes: self.cache_bytes, missing, least };
         SledEngine::open(&options, |store| Mark { next: 1, chain: Chain::seed(store).get() })
     }
 

@@ -13,6 +13,11 @@
     reason = "a test that fails is to say so at once"
 )]
 
+mod concurrency;
+mod crash;
+mod directory;
 mod examples;
+mod golden;
 mod histories;
+mod layers;
 mod model;

@@ -82,16 +82,19 @@ impl Directory {
         }
     }
 
-    /// Without `FORMAT` and `CREATING`, only an empty directory may become a store; an empty `LOCK` may be there.
+    /// Without `FORMAT` and `CREATING`, only an empty directory may become a store. What is left by a process that
+    /// was killed before `CREATING` was there does not count: an empty `LOCK`, and the draft of `CREATING`.
     fn refuse_foreign(&self, entries: fs::ReadDir) -> Result<(), OpenError> {
         if self.has("CREATING")? {
             return Ok(());
         }
         for entry in entries {
             let entry = entry.map_err(|error| OpenError::Io(fault("list", &self.path, &error)))?;
-            let empty_lock =
-                entry.file_name() == "LOCK" && entry.metadata().is_ok_and(|m| m.is_file() && m.len() == 0);
-            if !empty_lock {
+            let left_over = [("LOCK", 0), ("CREATING.new", COPYING.len())].iter().any(|(name, len_max)| {
+                entry.file_name() == *name
+                    && entry.metadata().is_ok_and(|m| m.is_file() && m.len() <= *len_max as u64)
+            });
+            if !left_over {
                 return Err(OpenError::Foreign { path: self.path.clone() });
             }
         }

@@ -46,6 +46,8 @@ pub(crate) struct SledOptions {
     pub(crate) cache_bytes: u64,
     /// What to do where there is no store yet.
     pub(crate) missing: Missing,
+    /// Where the journal must reach, if the caller remembers that.
+    pub(crate) least: Option<Mark>,
 }
 
 /// What to do where there is no store yet.
@@ -105,7 +107,10 @@ impl SledEngine {
         // Every byte is read here, once, whichever way it goes on.
         let digest = current.digest()?;
         let clean = slot.clean == Some(digest);
-        let (generation, copied_bytes) = if clean {
+        // sled changes what it opens. Where the journal may yet turn out to be another one than is remembered, it
+        // gets a copy too, so that a refusal leaves everything as it is.
+        let in_place = clean && options.least.is_none_or(|least| least == slot.mark);
+        let (generation, copied_bytes) = if in_place {
             // Before sled writes anything, and on the disk: from here on it is not clean any more.
             watermark.write(slot.mark, None).and_then(|()| watermark.sync()).map_err(OpenError::Io)?;
             (current, 0)
