@@ -12,7 +12,7 @@ use proptest::test_runner::Config;
 use crate::model::{Op, World};
 
 /// So many cases, unless `PROPTEST_CASES` says otherwise. A failing case is shown shrunk and not kept.
-fn cases(standard: u32) -> Config {
+pub(crate) fn cases(standard: u32) -> Config {
     let cases = match std::env::var("PROPTEST_CASES") {
         Ok(cases) => cases.parse().expect("PROPTEST_CASES must be a number"),
         Err(_) => standard,

@@ -102,11 +102,6 @@ impl Model {
         }
     }
 
-    /// Whether a request is in doubt.
-    pub(crate) fn in_doubt(&self) -> Option<&Request> {
-        self.doubt.as_ref().map(|(request, _)| request)
-    }
-
     /// A store that was opened again shows whether what was in doubt has happened.
     pub(crate) fn settle(&mut self, dump: &Dump) {
         if let Some((doubt, then_ms)) = self.doubt.take()

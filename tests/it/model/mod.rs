@@ -10,6 +10,6 @@ mod seen;
 mod world;
 
 pub(crate) use judge::{Dump, Model};
-pub(crate) use op::{Change, Cmd, Done, Draft, Look, No, Op, Rec, Reply, Request};
-pub(crate) use seen::{command, dump, submit};
+pub(crate) use op::{Change, Cmd, Draft, Look, No, Op, Reply, Request};
+pub(crate) use seen::{dump, submit};
 pub(crate) use world::World;

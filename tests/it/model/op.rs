@@ -214,3 +214,40 @@ pub(crate) enum Op {
     Fill(bool),
     FailReads(bool),
 }
+
+/// An earlier request as it is asked again.
+pub(super) fn changed(mut request: Request, change: Change) -> Request {
+    match change {
+        Change::Nothing => {}
+        Change::Points => {
+            if let Some(cmd) = request.commands_mut().last_mut() {
+                cmd.points = cmd.points % 7 + 1;
+            }
+        }
+        Change::Memo => {
+            if let Some(cmd) = request.commands_mut().first_mut() {
+                cmd.memo.push('x');
+                cmd.memo.truncate(8);
+            }
+        }
+        Change::Expectation => {
+            for cmd in request.commands_mut() {
+                cmd.expected = cmd.expected.map_or(Some(0), |_| None);
+            }
+        }
+        Change::Shorter => {
+            if let Request::Each(list) | Request::Atomic(list) = &mut request {
+                list.pop();
+            }
+        }
+        Change::Reversed => request.commands_mut().reverse(),
+        Change::Otherwise => {
+            request = match request {
+                Request::One(cmd) => Request::Atomic(vec![cmd]),
+                Request::Each(list) => Request::Atomic(list),
+                Request::Atomic(list) => Request::Each(list),
+            }
+        }
+    }
+    request
+}
