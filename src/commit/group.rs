@@ -39,10 +39,11 @@ impl Overlay {
         &self.entries
     }
 
-    /// Where each account of the group stands after it.
+    /// Where each account of the group stands after it, in the order of their first entries.
     pub(super) fn accounts(&self) -> impl Iterator<Item = (u64, &AccountId, AccountState)> {
-        self.accounts.iter().filter_map(|at| self.entries.get(*at)).map(|pending| {
-            (pending.account_hash, pending.entry.receipt.account(), AccountState::after(&pending.entry))
+        self.entries.iter().filter(|pending| pending.before.is_none()).filter_map(|pending| {
+            let (hash, account) = (pending.account_hash, pending.entry.receipt.account());
+            self.account(hash, account).map(|state| (hash, account, state))
         })
     }
 

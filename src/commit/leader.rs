@@ -26,13 +26,6 @@ struct Members {
     appended: bool,
 }
 
-/// What a finished group was.
-#[derive(Clone, Copy, Debug)]
-struct Written {
-    entries: u64,
-    page_bytes: u64,
-}
-
 /// Why a group was not finished.
 #[derive(Debug)]
 enum Failure {
@@ -74,19 +67,20 @@ impl Committer {
         let mut members = Members::default();
         let served = catch_unwind(AssertUnwindSafe(|| self.serve(&mut members)));
         match served {
-            Ok(Ok(written)) => self.dismiss(members, written),
+            Ok(Ok(entries)) => self.dismiss(members, entries),
             Ok(Err(Failure::Refused(error))) => {
                 for (ticket, progress) in &members.inside {
                     ticket.work().take_back(*progress, &error);
                 }
-                self.dismiss(members, None);
+                self.dismiss(members, 0);
             }
             Ok(Err(Failure::Fatal(fault))) => self.fail(members, &fault),
             Err(_) => self.fail(members, &Fault::new("a panic while a group was written")),
         }
     }
 
-    fn serve(&self, members: &mut Members) -> Result<Option<Written>, Failure> {
+    /// Decides and writes a group, and says how many entries it has.
+    fn serve(&self, members: &mut Members) -> Result<usize, Failure> {
         let now = self.settings.clock.wall();
         members.waiting = self.queue.take_waiting();
         let index = self.published();
@@ -97,7 +91,7 @@ impl Committer {
         let Draft { overlay, mut packer, .. } = draft;
         drop(index);
         if packer.is_empty() {
-            return Ok(None);
+            return Ok(0);
         }
         if let Err(shortage) = self.engine.room() {
             let (available, needed) = (shortage.available, shortage.needed);
@@ -113,15 +107,8 @@ impl Committer {
         });
         members.appended = true;
         self.write(&group, tail.next)?;
-        let written = Written {
-            entries: u64::from(group.len),
-            page_bytes: group
-                .pages
-                .iter()
-                .fold(0, |sum: u64, (_, page)| sum.saturating_add(page.len() as u64)),
-        };
         publish(&mut self.published.write(), &overlay, &group, time);
-        Ok(Some(written))
+        Ok(overlay.entries().len())
     }
 
     /// I7: durable before anything that rests on it is seen.
@@ -133,14 +120,13 @@ impl Committer {
     }
 
     /// Hands over to the next leader first, then wakes those who are done.
-    fn dismiss(&self, members: Members, written: Option<Written>) {
+    fn dismiss(&self, members: Members, entries: usize) {
         let Members { waiting, mut inside, unfinished, .. } = members;
         if let Some(unfinished) = &unfinished {
             // Told nothing: once handed over, the next leader may be at work on it.
             inside.retain(|(ticket, _)| !Arc::ptr_eq(ticket, unfinished));
         }
-        let group = written.map(|written| (written.entries, written.page_bytes));
-        self.queue.hand_over(waiting.into_iter(), unfinished, group);
+        self.queue.hand_over(waiting.into_iter(), unfinished, entries);
         for (ticket, _) in inside {
             ticket.tell(Phase::Done);
         }
@@ -196,8 +182,8 @@ fn publish(index: &mut Index, overlay: &Overlay, group: &Group, time: crate::typ
     for (hash, account, state) in overlay.accounts() {
         index.accounts.set(&hasher, hash, account, state);
     }
-    for (first, _) in &group.pages {
-        index.pages.push(*first);
+    for (first, page) in &group.pages {
+        index.pages.push(*first, page.len());
     }
     let tail = &mut index.tail;
     tail.next = tail.next.saturating_add(u64::from(group.len));

@@ -85,21 +85,29 @@ pub(crate) fn read_page<T>(
     take: impl FnOnce(&Page<'_>) -> Result<T, ReadError>,
 ) -> Result<T, ReadError> {
     let store = engine.store();
+    read_bytes(engine, first, number, |bytes| match Page::parse(store, first, bytes) {
+        Ok(page) => take(&page),
+        Err(error) => Err(corrupt(number, &error.to_string())),
+    })
+}
+
+/// The same, with the page as the bytes it is.
+pub(crate) fn read_bytes<T>(
+    engine: &dyn Engine,
+    first: u64,
+    number: u64,
+    take: impl FnOnce(&[u8]) -> Result<T, ReadError>,
+) -> Result<T, ReadError> {
     let mut take = Some(take);
     let mut taken = None;
-    let found = engine
-        .page(first, &mut |bytes| {
-            let Some(take) = take.take() else { return };
-            taken = Some(match Page::parse(store, first, bytes) {
-                Ok(page) => take(&page),
-                Err(error) => Err(corrupt(number, &error.to_string())),
-            });
-        })
-        .map_err(ReadError::Io)?;
-    if !found {
-        return Err(corrupt(number, "the page is missing"));
-    }
-    taken.unwrap_or_else(|| Err(corrupt(number, "the page was not read")))
+    engine.page(first, &mut |bytes| taken = take.take().map(|take| take(bytes))).map_err(|fault| {
+        match fault.io_kind() {
+            Some(_) => ReadError::Io(fault),
+            // The engine read something, and could not make sense of it.
+            None => corrupt(number, &fault.to_string()),
+        }
+    })?;
+    taken.unwrap_or_else(|| Err(corrupt(number, "the page is missing")))
 }
 
 fn corrupt(entry: u64, what: &str) -> ReadError {

@@ -24,7 +24,7 @@ use crate::limits::Limits;
 use crate::rules::{self, Known, ListKeys};
 use crate::types::{Clock, Command, InvalidCommand, Outcome};
 
-pub(crate) use self::lookup::{Places, read_page};
+pub(crate) use self::lookup::{Places, read_bytes, read_page};
 
 /// Commands looked up under one hold of the published state.
 const LOOKUP_CHUNK: usize = 256;
@@ -47,8 +47,6 @@ pub(crate) struct GroupCounts {
     pub(crate) groups: u64,
     /// Entries of the largest.
     pub(crate) largest: u64,
-    /// Bytes of pages appended.
-    pub(crate) page_bytes: u64,
 }
 
 /// The published state, and the only way to change it.

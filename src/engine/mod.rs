@@ -84,8 +84,8 @@ pub(crate) trait Engine: Send + Sync + Debug {
     /// Remembers how far the journal has got; itself made durable now and then.
     fn mark(&self, mark: Mark) -> Result<(), Fault>;
 
-    /// Hands the page with this first number to `read`; `false` if there is none.
-    fn page(&self, first: u64, read: &mut dyn FnMut(&[u8])) -> Result<bool, Fault>;
+    /// Hands the page with this first number to `read`, unless there is none.
+    fn page(&self, first: u64, read: &mut dyn FnMut(&[u8])) -> Result<(), Fault>;
 
     /// Ends it in order, with everything durable; `None` ends it without writing, as after an error.
     fn close(&self, mark: Option<Mark>) -> Result<(), Fault>;

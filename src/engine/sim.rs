@@ -304,7 +304,7 @@ impl Write {
 }
 
 fn power_is_off() -> Fault {
-    Fault::new("the simulated power is off")
+    Fault::io("the engine cannot be reached", &std::io::Error::other("the simulated power is off"))
 }
 
 /// A store's hold on a simulated disk.
@@ -395,15 +395,19 @@ impl Engine for SimEngine {
         self.with_power(|disk| disk.step(Step::Mark, |disk| disk.mark_cached = Some(mark)))
     }
 
-    fn page(&self, first: u64, read: &mut dyn FnMut(&[u8])) -> Result<bool, Fault> {
+    fn page(&self, first: u64, read: &mut dyn FnMut(&[u8])) -> Result<(), Fault> {
         let page = self.with_power(|disk| {
             if disk.reads_fail {
-                Err(Fault::new("a simulated read error"))
+                let error = std::io::Error::other("a simulated error");
+                Err(Fault::io("the engine cannot read", &error))
             } else {
                 Ok(disk.cached.get(&first).cloned())
             }
         })?;
-        Ok(page.map(|page| read(&page)).is_some())
+        if let Some(page) = page {
+            read(&page);
+        }
+        Ok(())
     }
 
     fn close(&self, mark: Option<Mark>) -> Result<(), Fault> {

@@ -44,6 +44,8 @@ pub(super) struct Audit {
     index: Index,
     /// The pages of the group that has begun.
     group: Vec<(u64, Vec<u8>)>,
+    /// The number behind the pages taken so far.
+    next_page: u64,
     /// A page of the last group is missing, so nothing may come behind it.
     torn: bool,
     watches: Vec<Watch>,
@@ -78,6 +80,7 @@ impl Audit {
             store,
             index: Index::new(store),
             group: Vec::new(),
+            next_page: 1,
             torn: false,
             watches: watched.iter().map(watch).collect(),
             suspects: Vec::new(),
@@ -89,16 +92,20 @@ impl Audit {
         self.index.tail.next.saturating_sub(1)
     }
 
+    /// The number that the next page should begin with.
+    pub(super) fn next_page(&self) -> u64 {
+        self.next_page
+    }
+
     /// Takes the next page.
     pub(super) fn page(&mut self, first: u64, bytes: &[u8]) -> Result<(), Finding> {
         let page =
             Page::parse(self.store, first, bytes).map_err(|error| finding(first, &error.to_string()))?;
         let next = self.index.tail.next;
-        let expected = self.group_end().unwrap_or(next);
         if page.header().group_first != next {
             return Err(finding(first, "entries are missing before the page"));
         }
-        if self.torn || first != expected {
+        if self.torn || first != self.next_page {
             // It is of the group that follows what is whole, but a page of that group is missing.
             self.torn = true;
             return Ok(());
@@ -107,14 +114,9 @@ impl Audit {
             return Err(finding(first, "a group has too many pages"));
         }
         let ends_group = page.ends_group();
+        self.next_page = page.end().ok_or_else(|| finding(first, "the page has no end"))?;
         self.group.push((first, bytes.to_vec()));
         if ends_group { self.fold_group() } else { Ok(()) }
-    }
-
-    /// The number behind the pages of the group that has begun.
-    fn group_end(&self) -> Option<u64> {
-        let (first, bytes) = self.group.last()?;
-        Page::parse(self.store, *first, bytes).ok()?.end()
     }
 
     fn fold_group(&mut self) -> Result<(), Finding> {
@@ -148,7 +150,7 @@ impl Audit {
             list.entry(number, &row)?;
             self.fold_row(number, &row)?;
         }
-        self.index.pages.push(first);
+        self.index.pages.push(first, page.byte_len());
         let tail = &mut self.index.tail;
         tail.chain = tail.chain.over(page.entry_bytes());
         tail.time = header.time;

@@ -6,10 +6,11 @@ use std::path::Path;
 
 use super::PointStore;
 use super::open::{mark_of, position_of};
-use crate::commit::read_page;
+use crate::commit::read_bytes;
 use crate::engine::{Engine, Missing, NewPage, SledEngine};
 use crate::error::{BackupError, OpenError, ReadError};
 use crate::index::Tail;
+use crate::journal::Page;
 use crate::limits::GROUP_PAGES_MAX;
 use crate::types::Position;
 
@@ -107,9 +108,12 @@ impl PointStore {
     /// The page that begins with an entry, and the number behind it.
     fn page_from(&self, first: u64) -> Result<(u64, NewPage), ReadError> {
         let engine = self.inner.committer.engine();
-        let end = self.closed_or(read_page(engine, first, first, |page| Ok(page.end())))?;
-        let mut bytes = Vec::new();
-        self.closed_or(engine.page(first, &mut |page| bytes = page.to_vec()).map_err(ReadError::Io))?;
-        Ok((end.unwrap_or(u64::MAX), (first, bytes)))
+        self.closed_or(read_bytes(engine, first, first, |bytes| {
+            let corrupt = |what: &str| ReadError::Corrupt { entry: first, what: what.into() };
+            let page =
+                Page::parse(engine.store(), first, bytes).map_err(|error| corrupt(&error.to_string()))?;
+            let end = page.end().ok_or_else(|| corrupt("the page has no end"))?;
+            Ok((end, (first, bytes.to_vec())))
+        }))
     }
 }

@@ -20,6 +20,9 @@ const CACHE_BYTES_MIN: u64 = 1 << 20;
 
 const STALL_LIMIT: Duration = Duration::from_secs(60);
 
+/// Less than this is no sign of a disk that hangs.
+const STALL_LIMIT_MIN: Duration = Duration::from_secs(1);
+
 type OnProgress = Arc<dyn Fn(Progress) + Send + Sync>;
 
 /// Options for opening a store; [`PointStore::builder`] starts one.
@@ -142,13 +145,13 @@ impl Builder {
         self
     }
 
-    /// How long a caller waits while not a single group is finished: 60 seconds unless set.
+    /// How long a caller waits while not a single group is finished: 60 seconds unless set, 1 second at least.
     ///
     /// A disk that hangs cannot be told from a slow one. After this long the store takes no more commands,
     /// and those who wait are told that their outcome is unknown.
     #[must_use]
     pub fn wait_at_most(mut self, limit: Duration) -> Self {
-        self.stall_limit = limit;
+        self.stall_limit = limit.max(STALL_LIMIT_MIN);
         self
     }
 
@@ -168,7 +171,8 @@ impl Builder {
 
     /// The engine in a directory, not judged yet.
     pub(super) fn engine(&self, path: &Path, missing: Missing) -> Result<SledEngine, OpenError> {
-        let options = SledOptions { path: path.into(), cache_bytes: self.cache_bytes, missing };
+        let least = self.least.map(|least| Mark { next: least.next(), chain: least.chain() });
+        let options = SledOptions { path: path.into(), cache_bytes: self.cache_bytes, missing, least };
         SledEngine::open(&options, |store| Mark { next: 1, chain: Chain::seed(store).get() })
     }
 

@@ -90,7 +90,11 @@ fn scan(engine: &dyn Engine, builder: &Builder, watched: &[u64]) -> Result<Audit
                     found = audit.page(first, bytes);
                 }
             })
-            .map_err(OpenError::Io)?;
+            .map_err(|fault| match fault.io_kind() {
+                Some(_) => OpenError::Io(fault),
+                // The engine read something, and could not make sense of it.
+                None => OpenError::Corrupt { what: fault.to_string().into(), file: None },
+            })?;
         found?;
         builder.report(Progress { done: audit.entries(), expected });
     }

@@ -50,14 +50,14 @@ pub struct Stats {
     pub groups: u64,
     /// Entries of the largest group, since opening.
     pub largest_group: u64,
-    /// Bytes of journal pages written, since opening.
-    pub page_bytes_written: u64,
     /// Receipts in the store.
     pub receipts: u64,
     /// Accounts with at least one receipt.
     pub accounts: u64,
     /// Journal pages in the store.
     pub pages: u64,
+    /// Bytes of these pages; the engine's files take more.
+    pub page_bytes: u64,
     /// Bytes of memory that the index takes, as far as it can be counted; the engine's cache comes on top.
     pub index_bytes: u64,
     /// Points ever granted, over all accounts.
@@ -84,10 +84,10 @@ impl PointStore {
             storage_errors: counters.storage_errors.load(Ordering::Relaxed),
             groups: groups.groups,
             largest_group: groups.largest,
-            page_bytes_written: groups.page_bytes,
             receipts: index.receipts.len(),
             accounts: index.accounts.len() as u64,
             pages: index.pages.len() as u64,
+            page_bytes: index.pages.page_bytes(),
             index_bytes: index.memory_bytes(),
             points_granted: index.tail.granted,
             points_redeemed: index.tail.redeemed,

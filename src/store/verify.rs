@@ -2,7 +2,7 @@
 
 use super::PointStore;
 use super::audit::{Audit, Finding};
-use crate::commit::read_page;
+use crate::commit::read_bytes;
 use crate::error::ReadError;
 use crate::index::Index;
 use crate::types::Position;
@@ -72,23 +72,15 @@ impl PointStore {
         let committer = &self.inner.committer;
         let tail = committer.published().tail;
         let mut audit = Audit::new(committer.engine().store(), &[]);
-        let mut next = 1;
-        while next < tail.next {
-            let first = committer.published().pages.page_of(next).unwrap_or(next);
-            let mut judged = Ok(());
-            let end = self.closed_or(read_page(committer.engine(), first, next, |page| Ok(page.end())))?;
-            self.closed_or(
-                committer
-                    .engine()
-                    .page(first, &mut |bytes| judged = audit.page(first, bytes))
-                    .map_err(ReadError::Io),
-            )?;
-            judged?;
-            next = end.unwrap_or(tail.next);
+        while audit.next_page() < tail.next {
+            let first = audit.next_page();
+            let bytes =
+                self.closed_or(read_bytes(committer.engine(), first, first, |page| Ok(page.to_vec())))?;
+            audit.page(first, &bytes)?;
         }
         let audited = audit.end();
         if audited.index.tail != tail {
-            return Err(corrupt(next, "the journal does not add up to what is in memory"));
+            return Err(corrupt(audited.index.tail.next, "the journal does not add up to what is in memory"));
         }
         self.compare(&audited.index)?;
         Ok(VerifyReport {

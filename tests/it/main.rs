@@ -12,3 +12,14 @@
     clippy::missing_panics_doc,
     reason = "a test that fails is to say so at once"
 )]
+
+mod cases;
+mod concurrency;
+mod crash;
+mod directory;
+mod examples;
+mod golden;
+mod histories;
+mod invariants;
+mod layers;
+mod model;

@@ -47,15 +47,16 @@ pub(super) struct Directory {
 impl Directory {
     /// Takes the directory, if it is one of a store or may become one.
     pub(super) fn lock(path: &Path, missing: Missing) -> Result<(Self, Lock), OpenError> {
-        let directory = Self { path: path.into() };
-        let create = missing != Missing::Refuse;
         let failed = |doing: &str, error: io::Error| OpenError::Io(fault(doing, path, &error));
+        // The process may go to another folder while the store is open.
+        let absolute = std::path::absolute(path).map_err(|error| failed("find", error))?;
+        let directory = Self { path: absolute };
+        let create = missing != Missing::Refuse;
         if !directory.has("FORMAT")? {
             match fs::read_dir(path) {
                 Ok(entries) => directory.refuse_foreign(entries)?,
                 Err(error) if error.kind() == io::ErrorKind::NotFound && create => {
-                    fs::create_dir_all(path).map_err(|error| failed("create", error))?;
-                    files::sync_parent(path).map_err(OpenError::Io)?;
+                    files::create_folder(path).map_err(OpenError::Io)?;
                 }
                 Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
                     return Err(OpenError::Foreign { path: path.into() });
@@ -81,16 +82,19 @@ impl Directory {
         }
     }
 
-    /// Without `FORMAT` and `CREATING`, only an empty directory may become a store; an empty `LOCK` may be there.
+    /// Without `FORMAT` and `CREATING`, only an empty directory may become a store. What is left by a process that
+    /// was killed before `CREATING` was there does not count: an empty `LOCK`, and the draft of `CREATING`.
     fn refuse_foreign(&self, entries: fs::ReadDir) -> Result<(), OpenError> {
         if self.has("CREATING")? {
             return Ok(());
         }
         for entry in entries {
             let entry = entry.map_err(|error| OpenError::Io(fault("list", &self.path, &error)))?;
-            let empty_lock =
-                entry.file_name() == "LOCK" && entry.metadata().is_ok_and(|m| m.is_file() && m.len() == 0);
-            if !empty_lock {
+            let left_over = [("LOCK", 0), ("CREATING.new", COPYING.len())].iter().any(|(name, len_max)| {
+                entry.file_name() == *name
+                    && entry.metadata().is_ok_and(|m| m.is_file() && m.len() <= *len_max as u64)
+            });
+            if !left_over {
                 return Err(OpenError::Foreign { path: self.path.clone() });
             }
         }
@@ -139,14 +143,15 @@ impl Directory {
     pub(super) fn begin_creation(&self, missing: Missing) -> Result<(), OpenError> {
         let path = self.path.join("CREATING");
         match read_small(&path)?.as_deref() {
-            None => {
-                let purpose = if matches!(missing, Missing::Copy(_)) { COPYING } else { b"" };
-                files::replace(&path, purpose).map_err(OpenError::Io)?;
-            }
             // Whoever opens it hopes for what was copied, and must not be given an empty store.
             Some(COPYING) => return Err(corrupt("the copy of a store was never finished", &path)),
             Some(_) => self.refuse_acknowledged()?,
+            None => {}
         }
+        let purpose = if matches!(missing, Missing::Copy(_)) { COPYING } else { b"" };
+        files::replace(&path, purpose)
+            .and_then(|()| files::sync_parent(&self.path))
+            .map_err(OpenError::Io)?;
         for generation in self.generations()? {
             files::remove_folder(generation.path()).map_err(OpenError::Io)?;
         }
@@ -207,16 +212,26 @@ impl Directory {
         Ok(generation)
     }
 
-    /// Copies a generation to a new one, whose number is above all there are, and says how many bytes that was.
-    pub(super) fn copy_generation(&self, from: &Generation) -> Result<(Generation, u64), OpenError> {
-        let len = from.len()?;
-        let needed = len.saturating_add(space::GROUP_BYTES);
+    /// Whether there is room for so many bytes and for what opening writes; the reserve is given up for it.
+    pub(super) fn need_room(&self, bytes: u64) -> Result<(), OpenError> {
+        let needed = bytes.saturating_add(space::GROUP_BYTES);
         space::check_or_give_reserve(&self.path, &self.reserve_path(), needed)
-            .map_err(|s| OpenError::DiskFull { available: s.available, needed: s.needed })?;
+            .map_err(|s| OpenError::DiskFull { available: s.available, needed: s.needed })
+    }
+
+    /// Copies a generation, whose digest this is, to a new one with a number above all there are, and says how
+    /// many bytes that was.
+    pub(super) fn copy_generation(
+        &self,
+        from: &Generation,
+        digest: u32,
+    ) -> Result<(Generation, u64), OpenError> {
+        let len = from.len()?;
+        self.need_room(len)?;
         let highest = self.generations()?.iter().map(Generation::number).max().unwrap_or_default();
         let copy = Generation::numbered(&self.path, highest.saturating_add(1));
-        let copied = from.digest().and_then(|digest| {
-            if from.copy_to(&copy)? == digest {
+        let copied = from.copy_to(&copy).and_then(|copied| {
+            if copied == digest {
                 Ok(())
             } else {
                 Err(corrupt("two reads of the generation gave different bytes", from.path()))
@@ -307,4 +322,93 @@ fn store_text(store: StoreId) -> String {
 fn parse_store(text: &str) -> Option<StoreId> {
     let store = StoreId(u128::from_str_radix(text, 16).ok()?.to_be_bytes());
     (store_text(store) == text).then_some(store)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STORE: StoreId = StoreId([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 0xff]);
+
+    fn folder() -> (tempfile::TempDir, Directory) {
+        let folder = tempfile::tempdir().unwrap();
+        let directory = Directory { path: folder.path().into() };
+        (folder, directory)
+    }
+
+    fn read(directory: &Directory, name: &str) -> String {
+        fs::read_to_string(directory.path.join(name)).unwrap()
+    }
+
+    #[test]
+    fn format_and_current_are_written_as_they_always_were() {
+        let (_folder, directory) = folder();
+        let generation = Generation::numbered(&directory.path, 12);
+        directory.set_current(STORE, &generation).unwrap();
+        directory.complete(STORE, &generation).unwrap();
+        assert_eq!(
+            read(&directory, "FORMAT"),
+            "pointstore format 1 000102030405060708090a0b0c0d0eff a73be63e\n"
+        );
+        assert_eq!(
+            read(&directory, "CURRENT"),
+            "pointstore current 12 000102030405060708090a0b0c0d0eff 3b890405\n"
+        );
+        assert_eq!(directory.format().unwrap(), Some(Format { store: STORE }));
+    }
+
+    #[test]
+    fn the_current_generation_is_found_and_must_have_its_files() {
+        let (_folder, directory) = folder();
+        let generation = Generation::numbered(&directory.path, 12);
+        directory.set_current(STORE, &generation).unwrap();
+        directory.current(STORE).unwrap_err();
+        fs::create_dir(generation.path()).unwrap();
+        for file in ["db", "conf"] {
+            directory.current(STORE).unwrap_err();
+            fs::write(generation.path().join(file), "").unwrap();
+        }
+        assert_eq!(directory.current(STORE).unwrap().number(), 12);
+        let error = directory.current(StoreId([1; 16])).unwrap_err();
+        assert!(matches!(error, OpenError::Corrupt { .. }), "{error:?}");
+    }
+
+    #[test]
+    fn the_sign_of_a_making_says_what_for_and_is_made_new_each_time() {
+        let (_folder, directory) = folder();
+        directory.begin_creation(Missing::Create).unwrap();
+        assert_eq!(read(&directory, "CREATING"), "");
+        directory.begin_creation(Missing::Create).unwrap();
+        directory.begin_creation(Missing::Copy(STORE)).unwrap();
+        assert_eq!(read(&directory, "CREATING"), "copy\n");
+        for missing in [Missing::Create, Missing::Copy(STORE)] {
+            let error = directory.begin_creation(missing).unwrap_err();
+            assert!(matches!(error, OpenError::Corrupt { .. }), "{error:?}");
+        }
+    }
+
+    #[test]
+    fn a_sealed_line_reads_back_and_no_other_does() {
+        let line = seal("kind", &["one".into(), "two".into()]);
+        assert_eq!(unseal("kind", line.as_bytes()), Some(vec!["one", "two"]));
+        assert_eq!(unseal("other", line.as_bytes()), None);
+        for at in 0..line.len() {
+            for bit in 0..8 {
+                let mut bad = line.clone().into_bytes();
+                bad[at] ^= 1 << bit;
+                assert_eq!(unseal("kind", &bad), None, "at={at} bit={bit}");
+            }
+            assert_eq!(unseal("kind", &line.as_bytes()[..at]), None, "at={at}");
+        }
+        assert_eq!(unseal("kind", format!("{line}\n").as_bytes()), None);
+        assert_eq!(unseal("kind", line.to_uppercase().as_bytes()), None);
+    }
+
+    #[test]
+    fn an_identity_has_one_spelling() {
+        assert_eq!(parse_store(&store_text(STORE)), Some(STORE));
+        for text in ["", "0", "+0000102030405060708090a0b0c0d0eff", "000102030405060708090A0B0C0D0EFF"] {
+            assert_eq!(parse_store(text), None, "{text}");
+        }
+    }
 }

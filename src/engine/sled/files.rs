@@ -24,6 +24,14 @@ pub(super) fn replace(path: &Path, content: &[u8]) -> Result<(), Fault> {
     sync_parent(path)
 }
 
+/// Makes a folder and those above it, as far as they are missing, durably.
+pub(super) fn create_folder(path: &Path) -> Result<(), Fault> {
+    let missing: Vec<&Path> =
+        path.ancestors().take_while(|path| !path.as_os_str().is_empty() && !path.exists()).collect();
+    fs::create_dir_all(path).map_err(|error| fault("create", path, &error))?;
+    missing.into_iter().try_for_each(sync_parent)
+}
+
 /// Makes what is listed in a folder durable.
 #[cfg(unix)]
 pub(super) fn sync_folder(path: &Path) -> Result<(), Fault> {

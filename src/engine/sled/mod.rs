@@ -46,6 +46,8 @@ pub(crate) struct SledOptions {
     pub(crate) cache_bytes: u64,
     /// What to do where there is no store yet.
     pub(crate) missing: Missing,
+    /// Where the journal must reach, if the caller remembers that.
+    pub(crate) least: Option<Mark>,
 }
 
 /// What to do where there is no store yet.
@@ -94,20 +96,26 @@ impl SledEngine {
             return Self::create(options, directory, lock, initial);
         };
         if matches!(options.missing, Missing::Copy(_)) {
-            return Err(OpenError::Foreign { path: options.path.clone() });
+            return Err(OpenError::Unsupported {
+                what: "a store can only be copied to an empty folder".into(),
+            });
         }
         directory.finish_creation()?;
         let current = directory.current(format.store)?;
+        directory.need_room(0)?;
         let (mut watermark, slot) = Watermark::open(&directory.watermark_path(), format.store)?;
         // Every byte is read here, once, whichever way it goes on.
         let digest = current.digest()?;
         let clean = slot.clean == Some(digest);
-        let (generation, copied_bytes) = if clean {
+        // sled changes what it opens. Where the journal may yet turn out to be another one than is remembered, it
+        // gets a copy too, so that a refusal leaves everything as it is.
+        let in_place = clean && options.least.is_none_or(|least| least == slot.mark);
+        let (generation, copied_bytes) = if in_place {
             // Before sled writes anything, and on the disk: from here on it is not clean any more.
             watermark.write(slot.mark, None).and_then(|()| watermark.sync()).map_err(OpenError::Io)?;
             (current, 0)
         } else {
-            directory.copy_generation(&current)?
+            directory.copy_generation(&current, digest)?
         };
         let found = Found { mark: slot.mark, created: false, clean, copied_bytes };
         Self::start(options, directory, lock, format.store, found, generation, watermark)
@@ -120,6 +128,7 @@ impl SledEngine {
         initial: impl FnOnce(StoreId) -> Mark,
     ) -> Result<Self, OpenError> {
         directory.begin_creation(options.missing)?;
+        directory.need_room(0)?;
         let store = match options.missing {
             Missing::Copy(store) => store,
             Missing::Create | Missing::Refuse => directory::random_store()?,
@@ -284,15 +293,12 @@ impl Engine for SledEngine {
         self.parts.watermark.lock().advance(mark)
     }
 
-    fn page(&self, first: u64, read: &mut dyn FnMut(&[u8])) -> Result<bool, Fault> {
+    fn page(&self, first: u64, read: &mut dyn FnMut(&[u8])) -> Result<(), Fault> {
         self.with_database(|database| {
-            Ok(match database.page(first)? {
-                Some(bytes) => {
-                    read(&bytes);
-                    true
-                }
-                None => false,
-            })
+            if let Some(bytes) = database.page(first)? {
+                read(&bytes);
+            }
+            Ok(())
         })
     }
 
