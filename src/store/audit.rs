@@ -46,8 +46,8 @@ pub(super) struct Audit {
     group: Vec<(u64, Vec<u8>)>,
     /// The number behind the pages taken so far.
     next_page: u64,
-    /// A page of the last group is missing, so nothing may come behind it.
-    torn: bool,
+    /// Pages of the last group behind one of it that is missing; once there are any, it cannot be finished.
+    torn: usize,
     watches: Vec<Watch>,
     /// Entries whose keys have one hash: the earlier and the later.
     suspects: Vec<(u64, u64)>,
@@ -81,7 +81,7 @@ impl Audit {
             index: Index::new(store),
             group: Vec::new(),
             next_page: 1,
-            torn: false,
+            torn: 0,
             watches: watched.iter().map(watch).collect(),
             suspects: Vec::new(),
         }
@@ -105,9 +105,9 @@ impl Audit {
         if page.header().group_first != next {
             return Err(finding(first, "entries are missing before the page"));
         }
-        if self.torn || first != self.next_page {
+        if self.torn > 0 || first != self.next_page {
             // It is of the group that follows what is whole, but a page of that group is missing.
-            self.torn = true;
+            self.torn = self.torn.saturating_add(1);
             return Ok(());
         }
         if self.group.len() >= GROUP_PAGES_MAX {
@@ -208,10 +208,9 @@ impl Audit {
 
     /// All pages have been taken.
     pub(super) fn end(self) -> Audited {
-        let torn = usize::from(self.torn);
         Audited {
             index: self.index,
-            unfinished_pages: self.group.len().saturating_add(torn),
+            unfinished_pages: self.group.len().saturating_add(self.torn),
             suspects: self.suspects,
             watches: self.watches,
         }
