@@ -3,3 +3,5 @@
 //! Behind the feature `testing`; nothing for production.
 
 pub use crate::engine::sim::{Failure, SimDisk, Step, Unsynced};
+#[doc(hidden)]
+pub use crate::journal::recheck::decode_page;

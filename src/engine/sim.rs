@@ -304,7 +304,7 @@ impl Write {
 }
 
 fn power_is_off() -> Fault {
-    Fault::new("the simulated power is off")
+    Fault::io("the engine cannot be reached", &std::io::Error::other("the simulated power is off"))
 }
 
 /// A store's hold on a simulated disk.

@@ -8,6 +8,8 @@ mod chain;
 mod entry;
 mod pack;
 mod page;
+#[cfg(any(test, feature = "testing"))]
+pub(crate) mod recheck;
 
 pub(crate) use chain::Chain;
 pub(crate) use entry::{EntryError, Row};

@@ -16,7 +16,7 @@ const ALLOWED: [(&str, &[&str]); 10] = [
     ("engine", &["types", "error", "limits", "journal"]),
     ("commit", &["types", "error", "limits", "rules", "journal", "index", "engine"]),
     ("store", &["types", "error", "limits", "rules", "journal", "index", "engine", "commit"]),
-    ("testing", &["engine"]),
+    ("testing", &["engine", "journal"]),
 ];
 
 /// Names that only files under a path may use.

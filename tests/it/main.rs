@@ -13,8 +13,13 @@
     reason = "a test that fails is to say so at once"
 )]
 
+mod cases;
 mod concurrency;
 mod crash;
 mod directory;
+mod examples;
 mod golden;
+mod histories;
+mod invariants;
 mod layers;
+mod model;
