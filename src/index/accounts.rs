@@ -80,3 +80,44 @@ impl Accounts {
         self.rows.memory_bytes().saturating_add(self.by_name.memory_bytes()).saturating_add(self.name_bytes)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn state(last: u64) -> AccountState {
+        AccountState { sequence: 1, last, ..AccountState::default() }
+    }
+
+    #[test]
+    fn accounts_with_one_hash_are_told_apart_by_their_names() {
+        let (mut accounts, hasher) = (Accounts::default(), KeyHasher::default());
+        let named = |tenant, name| AccountId::in_tenant(tenant, name).unwrap();
+        // Few enough for a table that was not rehashed yet, which would see what their hashes really are.
+        let ids = [AccountId::new("a").unwrap(), named("t", "a"), named("a", "t")];
+        // C09
+        for (last, id) in (1..).zip(&ids) {
+            accounts.set(&hasher, 7, id, state(last));
+        }
+        for (last, id) in (1..).zip(&ids) {
+            assert_eq!(accounts.state(7, id), state(last));
+        }
+        accounts.set(&hasher, 7, &ids[2], state(9));
+        assert_eq!((accounts.len(), accounts.state(7, &ids[2])), (3, state(9)));
+        assert_eq!(accounts.at(2), Some((&ids[2], state(9))));
+    }
+
+    #[test]
+    fn many_accounts_are_found_and_keep_their_order() {
+        let (mut accounts, hasher) = (Accounts::default(), KeyHasher::default());
+        let ids: Vec<AccountId> = (0..5_000).map(|i| AccountId::new(format!("a{i}")).unwrap()).collect();
+        for (last, id) in (1..).zip(&ids) {
+            accounts.set(&hasher, hasher.account(id), id, state(last));
+        }
+        for (last, id) in (1..).zip(&ids) {
+            assert_eq!(accounts.state(hasher.account(id), id), state(last));
+        }
+        assert!(ids.iter().enumerate().all(|(place, id)| accounts.at(place).is_some_and(|(at, _)| at == id)));
+        assert_eq!(accounts.at(ids.len()), None);
+    }
+}

@@ -37,3 +37,22 @@ impl Pages {
         self.firsts.memory_bytes()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_entry_is_in_the_page_that_begins_at_or_before_it() {
+        let mut pages = Pages::default();
+        assert_eq!(pages.page_of(1), None);
+        for first in [1, 2, 10, 3_000] {
+            pages.push(first, 100);
+        }
+        for (number, first) in [(0, None), (1, Some(1)), (2, Some(2)), (9, Some(2)), (10, Some(10))] {
+            assert_eq!(pages.page_of(number), first, "number={number}");
+        }
+        assert_eq!((pages.page_of(2_999), pages.page_of(3_000)), (Some(10), Some(3_000)));
+        assert_eq!((pages.len(), pages.page_bytes()), (4, 400));
+    }
+}

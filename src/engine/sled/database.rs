@@ -74,6 +74,8 @@ impl Database {
 
     /// Appends pages in one transaction.
     pub(super) fn append(&self, pages: &[NewPage]) -> Result<(), Fault> {
+        // Before it grows again: afterwards a file that was cut is as long as it was, with a hole in it.
+        self.check_log()?;
         let _turn = SLED.lock();
         caught(|| {
             // The closure may run again; it only writes what it is given.

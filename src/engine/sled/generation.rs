@@ -186,3 +186,79 @@ fn collect(root: &Path, below: &Path, names: &mut Vec<PathBuf>) -> io::Result<()
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A generation with some files, one of them empty and one in a folder.
+    fn generation(folder: &Path) -> Generation {
+        let generation = Generation::numbered(folder, 3);
+        fs::create_dir_all(generation.path().join("blobs")).unwrap();
+        for (name, len) in [("db", READ_LEN + 1), ("conf", 40), ("empty", 0), ("blobs/1", READ_LEN)] {
+            fs::write(generation.path().join(name), vec![7; len]).unwrap();
+        }
+        generation
+    }
+
+    #[test]
+    fn only_whole_numbers_in_one_spelling_are_generations() {
+        assert_eq!(Generation::number_of("gen-0"), Some(0));
+        assert_eq!(Generation::number_of("gen-18446744073709551615"), Some(u64::MAX));
+        for name in ["gen-", "gen-01", "gen-+1", "gen-1.new", "gen-18446744073709551616", "Gen-1", "1"] {
+            assert_eq!(Generation::number_of(name), None, "{name}");
+        }
+    }
+
+    /// What is done to a generation's folder, by name.
+    type Change = (&'static str, fn(&Path));
+
+    // I11
+    #[test]
+    fn the_digest_changes_with_every_name_length_and_byte() {
+        let folder = tempfile::tempdir().unwrap();
+        let generation = generation(folder.path());
+        let good = generation.digest().unwrap();
+        let changes: [Change; 5] = [
+            ("a byte", |path| fs::write(path.join("conf"), [8; 40]).unwrap()),
+            ("a length", |path| fs::write(path.join("conf"), [7; 41]).unwrap()),
+            ("a name", |path| fs::rename(path.join("conf"), path.join("cong")).unwrap()),
+            ("an empty file more", |path| fs::write(path.join("more"), "").unwrap()),
+            ("an empty file less", |path| fs::remove_file(path.join("empty")).unwrap()),
+        ];
+        for (what, change) in changes {
+            let folder = tempfile::tempdir().unwrap();
+            let changed = self::generation(folder.path());
+            assert_eq!(changed.digest().unwrap(), good);
+            change(changed.path());
+            assert_ne!(changed.digest().unwrap(), good, "{what}");
+        }
+    }
+
+    #[test]
+    fn a_copy_has_every_byte_and_the_same_digest() {
+        let folder = tempfile::tempdir().unwrap();
+        let (from, to) = (generation(folder.path()), Generation::numbered(folder.path(), 4));
+        let digest = from.copy_to(&to).unwrap();
+        assert_eq!((digest, to.digest().unwrap()), (from.digest().unwrap(), digest));
+        assert_eq!(to.len().unwrap(), from.len().unwrap());
+        for name in from.files().unwrap() {
+            assert_eq!(fs::read(to.path().join(&name)).unwrap(), fs::read(from.path().join(&name)).unwrap());
+        }
+        // Never over something that is there.
+        from.copy_to(&to).unwrap_err();
+    }
+
+    #[test]
+    fn only_unfinished_snapshots_are_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let generation = generation(folder.path());
+        for name in ["snap.1", "snap.2.generating", "snap.generating", "db.generating"] {
+            fs::write(generation.path().join(name), "").unwrap();
+        }
+        generation.remove_unfinished_snapshots().unwrap();
+        let left = generation.files().unwrap();
+        let expected = ["blobs/1", "conf", "db", "db.generating", "empty", "snap.1"];
+        assert_eq!(left, expected.map(PathBuf::from));
+    }
+}

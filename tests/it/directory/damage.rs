@@ -3,9 +3,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use pointstore::{OpenError, PointStore};
+use pointstore::{ErrorKind, OpenError, PointStore};
 
-use super::{Stop, assert_kept, assert_serves, copy_of, evidence, stopped};
+use super::{Stop, assert_kept, assert_serves, copy_of, evidence, fill, grant, receipts, stopped};
 
 /// What is done to a file at a place.
 #[derive(Clone, Copy, Debug)]
@@ -120,4 +120,28 @@ fn i11_a_file_that_changed_after_a_clean_stop_is_seen_before_the_engine_touches_
     let opened = store.serves_all();
     assert!(!opened.opened().was_clean());
     assert!(opened.opened().copied_bytes() > 0);
+}
+
+/// The engine holds a descriptor, and would go on writing to a file that nobody can open again.
+#[test]
+fn i7_a_log_that_is_removed_or_cut_under_the_store_ends_it_before_anything_is_acknowledged() {
+    let strikes: [fn(&Path); 2] = [
+        |log| fs::remove_file(log).unwrap(),
+        |log| fs::File::options().write(true).open(log).unwrap().set_len(100).unwrap(),
+    ];
+    for (n, strike) in strikes.into_iter().enumerate() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = PointStore::open(folder.path()).unwrap();
+        fill(&store, 0, 10);
+        let before = receipts(&store);
+        strike(&log(folder.path()));
+        let error = store.apply(&grant("account-1", "late", 1)).expect_err(&format!("strike {n}"));
+        assert_eq!(error.kind(), ErrorKind::OutcomeUnknown, "{error:?}");
+        let error = store.apply(&grant("account-1", "later", 1)).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Closed, "I10");
+        assert_eq!(store.position().entries(), before.len() as u64, "I8");
+        store.close().unwrap_err();
+        let error = super::refused(folder.path());
+        assert_eq!(error.kind(), ErrorKind::Corrupt, "{error:?}");
+    }
 }
