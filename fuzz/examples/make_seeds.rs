@@ -25,8 +25,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
+/// The number of a page's first entry, and the page.
+type NumberedPage = (u64, Vec<u8>);
+
 /// Pages of one entry and of many, of one group and of several, with and without memos and tenants.
-fn pages() -> Result<Vec<(u64, Vec<u8>)>, Box<dyn Error>> {
+fn pages() -> Result<Vec<NumberedPage>, Box<dyn Error>> {
     let disk = SimDisk::new(1);
     let clock = ManualClock::at(Timestamp::from_unix_millis(1_700_000_000_000));
     let store = PointStore::builder().clock(clock).open_simulated(&disk)?;
