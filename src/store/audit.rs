@@ -137,14 +137,18 @@ impl Audit {
         if header.time < tail.time {
             return Err(finding(first, "time goes back"));
         }
-        for place in 0..page.len() {
-            let number = self.loader.index().tail.next;
+        let mut rows = Vec::with_capacity(page.len());
+        for (number, place) in (tail.next..).zip(0..page.len()) {
             let row = page
                 .row(place)
                 .ok_or_else(|| finding(number, "the page ends before the entry"))?
                 .map_err(|error| finding(number, &error.to_string()))?;
             list.entry(number, &row)?;
-            self.fold_row(number, &row)?;
+            rows.push(row);
+        }
+        let owners = self.loader.owners(rows.iter().map(|row| row.previous));
+        for (number, (row, owner)) in (tail.next..).zip(rows.iter().zip(owners)) {
+            self.fold_row(number, row, owner)?;
         }
         self.loader.index_mut().pages.push(first, page.byte_len());
         let tail = &mut self.loader.index_mut().tail;
@@ -158,10 +162,10 @@ impl Audit {
         Ok(())
     }
 
-    fn fold_row(&mut self, number: u64, row: &Row<'_>) -> Result<(), Finding> {
+    fn fold_row(&mut self, number: u64, row: &Row<'_>, owner: Option<Owner>) -> Result<(), Finding> {
         let bad = |error: crate::journal::EntryError| finding(number, &error.to_string());
         let (operation, points) = (row.operation().map_err(bad)?, row.points().map_err(bad)?);
-        let owner = self.owner(number, row)?;
+        let owner = self.owner(number, row, owner)?;
         let before = owner.state;
         let balance = before
             .balance_after(operation, points)
@@ -186,17 +190,18 @@ impl Audit {
         Ok(())
     }
 
-    /// The account of an entry: the one of the entry that it names as its account's last, or a new one.
-    fn owner(&mut self, number: u64, row: &Row<'_>) -> Result<Owner, Finding> {
+    /// The account of an entry: the one of the entry that it names as its account's last, or a new one. It is
+    /// `known` where that entry is on an earlier page.
+    fn owner(&mut self, number: u64, row: &Row<'_>, known: Option<Owner>) -> Result<Owner, Finding> {
         let hash = self.loader.hasher().account_parts(row.tenant, row.name);
         let owner = if row.previous == 0 {
             // A name is checked whole when it is first seen; later ones are equal to it.
             let id = row.account().map_err(|error| finding(number, &error.to_string()))?;
             self.loader.new_owner(id, hash)
         } else {
-            self.loader.owner(row.previous, hash)
+            known.or_else(|| self.loader.owner(row.previous))
         };
-        owner.ok_or_else(|| finding(number, OUT_OF_SEQUENCE))
+        owner.filter(|owner| owner.is_named(hash)).ok_or_else(|| finding(number, OUT_OF_SEQUENCE))
     }
 
     /// All pages have been taken.
