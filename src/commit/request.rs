@@ -16,9 +16,10 @@ pub(super) struct Prepared {
 
 impl Prepared {
     pub(super) fn new(command: &Command, hasher: &KeyHasher) -> Self {
+        let account_hash = hasher.account(command.account());
         Self {
-            account_hash: hasher.account(command.account()),
-            receipt_hash: hasher.receipt(command.account(), command.operation(), command.key()),
+            account_hash,
+            receipt_hash: hasher.receipt(account_hash, command.operation(), command.key().as_str()),
             command: command.clone(),
         }
     }

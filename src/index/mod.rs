@@ -10,10 +10,12 @@ mod pages;
 mod receipts;
 mod sharded;
 
-use std::hash::{BuildHasher, RandomState};
+use std::hash::BuildHasher;
+
+use foldhash::quality::RandomState;
 
 use crate::journal::{Chain, StoreId};
-use crate::types::{AccountId, IdempotencyKey, Operation, Timestamp};
+use crate::types::{AccountId, Operation, Timestamp};
 
 pub(crate) use accounts::Accounts;
 pub(crate) use loader::{Loader, Owner};
@@ -88,33 +90,27 @@ impl Index {
     }
 }
 
-/// The keyed hash of names: its key is random in each process, so nobody can choose names that collide.
+/// The keyed hash of names.
+///
+/// Its key is random in each process and no hash leaves it, so nobody can choose names that collide. Should some
+/// collide all the same, looking them up is slow and never wrong.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct KeyHasher(RandomState);
 
 impl KeyHasher {
     /// The hash of an account.
     pub(crate) fn account(&self, id: &AccountId) -> u64 {
-        self.account_parts(id.tenant().unwrap_or_default(), id.name())
+        let (tenant, name) = id.parts();
+        self.names(tenant, name)
     }
 
-    /// The same from its parts.
-    pub(crate) fn account_parts(&self, tenant: &str, name: &str) -> u64 {
+    /// The same from its names.
+    pub(crate) fn names(&self, tenant: &str, name: &str) -> u64 {
         self.0.hash_one((tenant, name))
     }
 
-    /// The hash of (account, operation, key).
-    pub(crate) fn receipt(&self, account: &AccountId, operation: Operation, key: &IdempotencyKey) -> u64 {
-        self.receipt_parts(
-            account.tenant().unwrap_or_default(),
-            account.name(),
-            operation.code(),
-            key.as_str(),
-        )
-    }
-
-    /// The same from its parts.
-    pub(crate) fn receipt_parts(&self, tenant: &str, name: &str, operation: u8, key: &str) -> u64 {
-        self.0.hash_one((tenant, name, operation, key))
+    /// The hash of (account, operation, key), from that of the account.
+    pub(crate) fn receipt(&self, account_hash: u64, operation: Operation, key: &str) -> u64 {
+        self.0.hash_one((account_hash, operation.code(), key))
     }
 }

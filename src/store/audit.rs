@@ -178,7 +178,7 @@ impl Audit {
             return Err(finding(number, OUT_OF_SEQUENCE));
         }
         row.check_texts().map_err(bad)?;
-        let hash = self.loader.hasher().receipt_parts(row.tenant, row.name, row.operation, row.key);
+        let hash = self.loader.hasher().receipt(owner.hash(), operation, row.key);
         self.loader.entry(owner, AccountState { balance, sequence, last: number }, hash);
         let tail = &mut self.loader.index_mut().tail;
         let total = match operation {
@@ -193,7 +193,7 @@ impl Audit {
     /// The account of an entry: the one of the entry that it names as its account's last, or a new one. It is
     /// `known` where that entry is on an earlier page.
     fn owner(&mut self, number: u64, row: &Row<'_>, known: Option<Owner>) -> Result<Owner, Finding> {
-        let hash = self.loader.hasher().account_parts(row.tenant, row.name);
+        let hash = self.loader.hasher().names(row.tenant, row.name);
         let owner = if row.previous == 0 {
             // A name is checked whole when it is first seen; later ones are equal to it.
             let id = row.account().map_err(|error| finding(number, &error.to_string()))?;

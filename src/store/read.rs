@@ -98,7 +98,8 @@ impl PointStore {
         self.check_open()?;
         let places = {
             let index = committer.published();
-            Places::of(&index, index.hasher().receipt(account, operation, key))
+            let hasher = index.hasher();
+            Places::of(&index, hasher.receipt(hasher.account(account), operation, key.as_str()))
         };
         let entry = self.closed_or(places.read(committer.engine(), account, operation, key))?;
         Ok(entry.map(|entry| entry.receipt))
