@@ -10,6 +10,7 @@ mod lookup;
 mod queue;
 mod request;
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -219,14 +220,20 @@ impl Committer {
         match self.queue.close(self.settings.stall_limit)? {
             None => {
                 let tail = self.published().tail;
-                self.engine.close(Some(Mark { next: tail.next, chain: tail.chain.get() }))
+                self.close_engine(Some(Mark { next: tail.next, chain: tail.chain.get() }))
             }
             Some(first_cause) => {
                 // Nothing may be written any more, so all that can fail here is letting go.
-                let let_go = self.engine.close(None);
+                let let_go = self.close_engine(None);
                 Err(let_go.err().unwrap_or(first_cause))
             }
         }
+    }
+
+    /// This runs when the last clone is dropped, where a panic could end the process.
+    fn close_engine(&self, mark: Option<Mark>) -> Result<(), Fault> {
+        catch_unwind(AssertUnwindSafe(|| self.engine.close(mark)))
+            .unwrap_or_else(|_| Err(Fault::new("a panic while the engine was closed")))
     }
 }
 

@@ -277,8 +277,8 @@ impl PointStore {
 
     /// Applies a list of commands as a whole, or none of them.
     ///
-    /// Asked for again, the whole list is a replay. A list that shares a key with another list, or with a
-    /// command that was applied alone, is not that one's retry and is refused.
+    /// Asked for again, the whole list is a replay. A list of more than one command that shares a key with
+    /// another list, or with a command that was applied alone, is not that one's retry and is refused.
     ///
     /// # Errors
     ///
