@@ -10,6 +10,7 @@
     clippy::panic,
     clippy::indexing_slicing,
     clippy::arithmetic_side_effects,
+    clippy::cast_precision_loss,
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
     reason = "a bench that meets a surprise stops, criterion's macros make undocumented functions, and figures are small"

@@ -114,10 +114,10 @@ impl Times {
         self.close.push(timed(|| store.close().unwrap()).0);
     }
 
-    fn bare(&mut self, path: &Path) {
+    fn bare(&mut self, path: &Path, pages: u64) {
         let (open, (db, journal)) = timed(|| open_bare(path));
-        let (scan, bytes) = timed(|| scan_bare(&journal));
-        assert!(bytes > 0);
+        let (scan, (found, bytes)) = timed(|| scan_bare(&journal));
+        assert!(found == pages && bytes > pages * PAGE_BYTES / 2, "pages={found} bytes={bytes}");
         self.bare_open.push(open);
         self.bare_scan.push(scan);
         self.bare_drop.push(timed(|| drop((journal, db))).0);
@@ -151,12 +151,14 @@ fn open_bare(path: &Path) -> (sled::Db, sled::Tree) {
     (db, journal)
 }
 
-fn scan_bare(journal: &sled::Tree) -> usize {
-    journal.iter().fold(0, |bytes, row| bytes + row.unwrap().1.len())
+/// How many pages there are, and their bytes.
+fn scan_bare(journal: &sled::Tree) -> (u64, u64) {
+    journal.iter().fold((0, 0), |(pages, bytes), row| (pages + 1, bytes + row.unwrap().1.len() as u64))
 }
 
-/// Opens copies of `store`, ours and bare in turns; the other way round every second time.
-fn measure(store: &Path, scratch: &Path, rounds: usize, receipts: u64, clean: bool) -> Times {
+/// Opens copies of `store`, which holds so many receipts in so many pages: ours and bare in turns; the other way round every second time.
+fn measure(store: &Path, scratch: &Path, rounds: usize, holds: (u64, u64), clean: bool) -> Times {
+    let (receipts, pages) = holds;
     let (ours, bare) = (scratch.join("ours"), scratch.join("bare"));
     let mut times = Times::default();
     for round in 0..rounds {
@@ -164,9 +166,9 @@ fn measure(store: &Path, scratch: &Path, rounds: usize, receipts: u64, clean: bo
         copy(&generation(store), &bare);
         if round % 2 == 0 {
             times.ours(&ours, receipts, clean);
-            times.bare(&bare);
+            times.bare(&bare, pages);
         } else {
-            times.bare(&bare);
+            times.bare(&bare, pages);
             times.ours(&ours, receipts, clean);
         }
     }
@@ -257,15 +259,16 @@ fn main() {
     let store = PointStore::open(&reopened).unwrap();
     // The files of a store that is open are those of one that was never closed.
     copy(&reopened, &unclean);
+    let holds = (receipts, store.stats().pages);
     store.close().unwrap();
     drop(store);
 
     println!("{} receipts over {ACCOUNTS} accounts, {rounds} rounds, medians", grouped(receipts as f64));
-    let first = measure(&fresh, folder.path(), rounds, receipts, true);
+    let first = measure(&fresh, folder.path(), rounds, holds, true);
     first.print("first opening after they were written, closed cleanly");
-    let again = measure(&reopened, folder.path(), rounds, receipts, true);
+    let again = measure(&reopened, folder.path(), rounds, holds, true);
     again.print("opened before, closed cleanly");
-    let after_stop = measure(&unclean, folder.path(), rounds.min(3), receipts, false);
+    let after_stop = measure(&unclean, folder.path(), rounds.min(3), holds, false);
     after_stop.print("opened before, not closed: copied first (for information)");
     print_memory(&fresh, folder.path(), receipts);
     println!();
