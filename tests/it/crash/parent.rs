@@ -7,7 +7,7 @@ use std::process::{Child, Command as Program, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::Duration;
 
-use pointstore::{AtomicError, Command, Operation, Outcome, PointStore};
+use pointstore::{AtomicError, Clock, Command, Operation, Outcome, PointStore, SystemClock};
 
 use super::child::{FOLDER, RUN, STEPS, be_child};
 use super::{Request, THREADS, request};
@@ -107,6 +107,7 @@ struct Counts {
     unconfirmed: u64,
     dropped_pages: u64,
     clean: u64,
+    made_anew: u64,
 }
 
 fn run_child(test: &str, folder: &Path, run: u64, moment: Moment, counts: &mut Counts) -> Acknowledged {
@@ -170,6 +171,7 @@ fn judge(folder: &Path, run: u64, acknowledged: &Acknowledged, model: &mut Model
     counts.unconfirmed += store.opened().unconfirmed();
     counts.dropped_pages += store.opened().dropped_pages();
     counts.clean += u64::from(store.opened().was_clean());
+    counts.made_anew += u64::from(store.opened().created());
     for thread in 0..THREADS {
         let steps = (0..).take_while(|step| acknowledged.contains_key(&(thread, *step))).count() as u64;
         for step in 0..steps {
@@ -211,6 +213,14 @@ fn setting(name: &str, otherwise: u64) -> u64 {
     std::env::var(name).map_or(otherwise, |text| text.parse().unwrap())
 }
 
+/// How long it takes to make and open a store here and now; kills while opening are spread over that.
+fn opening_micros() -> u64 {
+    let folder = tempfile::tempdir().unwrap();
+    let start = SystemClock.monotonic();
+    PointStore::open(folder.path()).unwrap();
+    (SystemClock.monotonic() - start).as_micros() as u64
+}
+
 /// A series of numbers that a seed decides.
 struct Luck(u64);
 
@@ -234,13 +244,13 @@ fn i7_a_store_killed_at_any_moment_keeps_what_it_acknowledged_and_doubles_nothin
         assert!(run < 2 * kills + 10, "most kills come too late: {counts:?}");
         let moment = match run % 4 {
             0 | 1 => Moment::Writing { acknowledged: luck.below(400), micros: luck.below(3_000) },
-            2 => Moment::Opening { micros: luck.below(30_000) },
-            _ => Moment::Closing { micros: luck.below(15_000) },
+            2 => Moment::Opening { micros: luck.below(3 * opening_micros()) },
+            _ => Moment::Closing { micros: luck.below(opening_micros()) },
         };
         let acknowledged = run_child(test, folder.path(), run, moment, &mut counts);
         if matches!(moment, Moment::Opening { .. }) {
             // Once more, into what the first one left.
-            let micros = luck.below(30_000);
+            let micros = luck.below(3 * opening_micros());
             let more = run_child(test, folder.path(), run, Moment::Opening { micros }, &mut counts);
             let acknowledged = acknowledged.into_iter().chain(more).collect();
             judge(folder.path(), run, &acknowledged, &mut model, &mut counts);
@@ -262,7 +272,7 @@ fn a_store_killed_while_it_is_made_can_be_opened() {
     for run in 0..kills {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("points");
-        let moment = Moment::Opening { micros: luck.below(12_000) };
+        let moment = Moment::Opening { micros: luck.below(3 * opening_micros()) };
         let acknowledged = run_child(test, &path, run, moment, &mut counts);
         judge(&path, run, &acknowledged, &mut Model::new(), &mut counts);
     }
