@@ -5,6 +5,7 @@
 
 mod accounts;
 mod chunked;
+mod loader;
 mod pages;
 mod receipts;
 mod sharded;
@@ -15,6 +16,7 @@ use crate::journal::{Chain, StoreId};
 use crate::types::{AccountId, IdempotencyKey, Operation, Timestamp};
 
 pub(crate) use accounts::Accounts;
+pub(crate) use loader::{Loader, Owner};
 pub(crate) use pages::Pages;
 pub(crate) use receipts::Receipts;
 

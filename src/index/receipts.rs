@@ -25,6 +25,29 @@ impl Receipts {
         self.len = self.len.saturating_add(1);
     }
 
+    /// Into how many parts the table is divided.
+    pub(super) fn parts(&self) -> usize {
+        self.table.shards()
+    }
+
+    /// The part that a hash belongs to.
+    pub(super) fn part_of(&self, hash: u64) -> usize {
+        Sharded::<Slot>::shard(hash)
+    }
+
+    /// Adds many entries whose hashes belong to one part, and says which have the hash of an earlier one.
+    pub(super) fn insert_part(&mut self, entries: &[(u64, u64)], mut seen: impl FnMut(u64, u64)) {
+        if let Some((hash, _)) = entries.first() {
+            self.table.reserve(*hash, entries.len(), |slot| slot.hash);
+        }
+        for (hash, number) in entries {
+            for earlier in self.candidates(*hash) {
+                seen(earlier, *number);
+            }
+            self.insert(*hash, *number);
+        }
+    }
+
     /// The numbers of the entries whose key has this hash; nearly always one or none.
     pub(crate) fn candidates(&self, hash: u64) -> impl Iterator<Item = u64> {
         self.table.candidates(hash).filter(move |slot| slot.hash == hash).map(|slot| slot.number)

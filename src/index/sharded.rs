@@ -18,8 +18,20 @@ impl<T> Default for Sharded<T> {
 
 impl<T> Sharded<T> {
     /// The shard of a hash: by bits that a table itself hardly looks at.
-    fn shard(hash: u64) -> usize {
+    pub(super) fn shard(hash: u64) -> usize {
         usize::from((hash >> 40).to_be_bytes()[7])
+    }
+
+    /// How many tables there are.
+    pub(super) fn shards(&self) -> usize {
+        self.shards.len()
+    }
+
+    /// Makes room for more elements in the table of a hash.
+    pub(super) fn reserve(&mut self, hash: u64, more: usize, rehash: impl Fn(&T) -> u64) {
+        if let Some(shard) = self.shards.get_mut(Self::shard(hash)) {
+            shard.reserve(more, rehash);
+        }
     }
 
     /// The elements that may have this hash.

@@ -4,7 +4,6 @@
 //! it. Decoding borrows from the page, allocates nothing, and accepts exactly one spelling of each value (I9).
 
 use bincode::config::{Config, standard};
-use serde::{Deserialize, Serialize};
 
 use crate::limits::{ENTRY_LEN_MAX, PAGE_LEN_MAX};
 use crate::types::{
@@ -17,7 +16,7 @@ fn config() -> impl Config {
 }
 
 /// An entry as version 1 of a page holds it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, bincode::Encode, bincode::BorrowDecode)]
 pub(crate) struct Row<'a> {
     /// The kind of operation, see [`Operation::code`].
     pub(crate) operation: u8,
@@ -78,14 +77,14 @@ impl<'a> Row<'a> {
 
     /// Appends the row's bytes.
     pub(crate) fn encode(&self, to: &mut Vec<u8>) -> Result<(), EntryError> {
-        bincode::serde::encode_into_std_write(self, to, config()).map_err(|_| EntryError::Undecodable)?;
+        bincode::encode_into_std_write(self, to, config()).map_err(|_| EntryError::Undecodable)?;
         Ok(())
     }
 
     /// Reads a row that fills `bytes` exactly.
     pub(crate) fn decode(bytes: &'a [u8]) -> Result<Self, EntryError> {
         let (row, len): (Self, usize) =
-            bincode::serde::borrow_decode_from_slice(bytes, config()).map_err(|_| EntryError::Undecodable)?;
+            bincode::borrow_decode_from_slice(bytes, config()).map_err(|_| EntryError::Undecodable)?;
         // A varint has longer spellings of small numbers. Only the shortest is ever written, so a row that
         // would be written in as many bytes as it was read from is spelled as it was written.
         if len != bytes.len() || row.encoded_len() != len {

@@ -6,14 +6,13 @@
 use std::sync::Arc;
 
 use crate::error::OpenError;
-use crate::index::Index;
+use crate::index::{Index, Loader, Owner};
 use crate::journal::{Chain, Page, Row, StoreId};
 use crate::limits::GROUP_PAGES_MAX;
 use crate::rules::AccountState;
 use crate::types::Operation;
 
-/// Keys with one hash whose entries are compared before it is taken for damage as a whole.
-const SUSPECTS_MAX: usize = 1000;
+const OUT_OF_SEQUENCE: &str = "the account's entries are not in sequence";
 
 /// What is wrong with a journal.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -41,16 +40,14 @@ struct Watch {
 #[derive(Debug)]
 pub(super) struct Audit {
     store: StoreId,
-    index: Index,
+    loader: Loader,
     /// The pages of the group that has begun.
     group: Vec<(u64, Vec<u8>)>,
     /// The number behind the pages taken so far.
     next_page: u64,
-    /// A page of the last group is missing, so nothing may come behind it.
-    torn: bool,
+    /// Pages of the last group behind one of it that is missing; once there are any, it cannot be finished.
+    torn: usize,
     watches: Vec<Watch>,
-    /// Entries whose keys have one hash: the earlier and the later.
-    suspects: Vec<(u64, u64)>,
 }
 
 /// A sound journal.
@@ -78,18 +75,17 @@ impl Audit {
         let watch = |next: &u64| Watch { next: *next, chain: (*next == 1).then_some(seed) };
         Self {
             store,
-            index: Index::new(store),
+            loader: Loader::new(store),
             group: Vec::new(),
             next_page: 1,
-            torn: false,
+            torn: 0,
             watches: watched.iter().map(watch).collect(),
-            suspects: Vec::new(),
         }
     }
 
     /// How many entries are folded in.
     pub(super) fn entries(&self) -> u64 {
-        self.index.tail.next.saturating_sub(1)
+        self.loader.index().tail.next.saturating_sub(1)
     }
 
     /// The number that the next page should begin with.
@@ -101,13 +97,13 @@ impl Audit {
     pub(super) fn page(&mut self, first: u64, bytes: &[u8]) -> Result<(), Finding> {
         let page =
             Page::parse(self.store, first, bytes).map_err(|error| finding(first, &error.to_string()))?;
-        let next = self.index.tail.next;
+        let next = self.loader.index().tail.next;
         if page.header().group_first != next {
             return Err(finding(first, "entries are missing before the page"));
         }
-        if self.torn || first != self.next_page {
+        if self.torn > 0 || first != self.next_page {
             // It is of the group that follows what is whole, but a page of that group is missing.
-            self.torn = true;
+            self.torn = self.torn.saturating_add(1);
             return Ok(());
         }
         if self.group.len() >= GROUP_PAGES_MAX {
@@ -127,11 +123,11 @@ impl Audit {
                 .map_err(|error| finding(*first, &error.to_string()))?;
             self.fold_page(&page, &mut list)?;
         }
-        list.end(self.index.tail.next)
+        list.end(self.loader.index().tail.next)
     }
 
     fn fold_page(&mut self, page: &Page<'_>, list: &mut ListCheck) -> Result<(), Finding> {
-        let (first, header, tail) = (page.first(), page.header(), self.index.tail);
+        let (first, header, tail) = (page.first(), page.header(), self.loader.index().tail);
         if header.chain_before != tail.chain {
             return Err(finding(first, "the chain does not continue"));
         }
@@ -141,17 +137,21 @@ impl Audit {
         if header.time < tail.time {
             return Err(finding(first, "time goes back"));
         }
-        for place in 0..page.len() {
-            let number = self.index.tail.next;
+        let mut rows = Vec::with_capacity(page.len());
+        for (number, place) in (tail.next..).zip(0..page.len()) {
             let row = page
                 .row(place)
                 .ok_or_else(|| finding(number, "the page ends before the entry"))?
                 .map_err(|error| finding(number, &error.to_string()))?;
             list.entry(number, &row)?;
-            self.fold_row(number, &row)?;
+            rows.push(row);
         }
-        self.index.pages.push(first, page.byte_len());
-        let tail = &mut self.index.tail;
+        let owners = self.loader.owners(rows.iter().map(|row| row.previous));
+        for (number, (row, owner)) in (tail.next..).zip(rows.iter().zip(owners)) {
+            self.fold_row(number, row, owner)?;
+        }
+        self.loader.index_mut().pages.push(first, page.byte_len());
+        let tail = &mut self.loader.index_mut().tail;
         tail.chain = tail.chain.over(page.entry_bytes());
         tail.time = header.time;
         let end = tail.next;
@@ -162,15 +162,11 @@ impl Audit {
         Ok(())
     }
 
-    fn fold_row(&mut self, number: u64, row: &Row<'_>) -> Result<(), Finding> {
+    fn fold_row(&mut self, number: u64, row: &Row<'_>, owner: Option<Owner>) -> Result<(), Finding> {
         let bad = |error: crate::journal::EntryError| finding(number, &error.to_string());
         let (operation, points) = (row.operation().map_err(bad)?, row.points().map_err(bad)?);
-        let index = &mut self.index;
-        let hasher = index.hasher().clone();
-        let account_hash = hasher.account_parts(row.tenant, row.name);
-        let place = index.accounts.place(account_hash, row.tenant, row.name);
-        let before =
-            place.and_then(|place| index.accounts.at(place)).map(|(_, state)| state).unwrap_or_default();
+        let owner = self.owner(number, row, owner)?;
+        let before = owner.state;
         let balance = before
             .balance_after(operation, points)
             .map_err(|refusal| finding(number, &format!("the entry breaks a rule: {refusal}")))?;
@@ -179,24 +175,12 @@ impl Audit {
         }
         let sequence = before.sequence.saturating_add(1);
         if row.sequence != sequence || row.previous != before.last {
-            return Err(finding(number, "the account's entries are not in sequence"));
-        }
-        let state = AccountState { balance, sequence, last: number };
-        match place {
-            Some(place) => index.accounts.set_at(place, state),
-            None => {
-                // A name is checked whole when it is first seen; later ones are equal to it.
-                index.accounts.insert(&hasher, account_hash, row.account().map_err(bad)?, state);
-            }
+            return Err(finding(number, OUT_OF_SEQUENCE));
         }
         row.check_texts().map_err(bad)?;
-        let hash = hasher.receipt_parts(row.tenant, row.name, row.operation, row.key);
-        self.suspects.extend(index.receipts.candidates(hash).map(|earlier| (earlier, number)));
-        if self.suspects.len() > SUSPECTS_MAX {
-            return Err(finding(number, "too many keys seem to be used twice"));
-        }
-        index.receipts.insert(hash, number);
-        let tail = &mut index.tail;
+        let hash = self.loader.hasher().receipt_parts(row.tenant, row.name, row.operation, row.key);
+        self.loader.entry(owner, AccountState { balance, sequence, last: number }, hash);
+        let tail = &mut self.loader.index_mut().tail;
         let total = match operation {
             Operation::Grant => &mut tail.granted,
             Operation::Redeem => &mut tail.redeemed,
@@ -206,15 +190,25 @@ impl Audit {
         Ok(())
     }
 
+    /// The account of an entry: the one of the entry that it names as its account's last, or a new one. It is
+    /// `known` where that entry is on an earlier page.
+    fn owner(&mut self, number: u64, row: &Row<'_>, known: Option<Owner>) -> Result<Owner, Finding> {
+        let hash = self.loader.hasher().account_parts(row.tenant, row.name);
+        let owner = if row.previous == 0 {
+            // A name is checked whole when it is first seen; later ones are equal to it.
+            let id = row.account().map_err(|error| finding(number, &error.to_string()))?;
+            self.loader.new_owner(id, hash)
+        } else {
+            known.or_else(|| self.loader.owner(row.previous))
+        };
+        owner.filter(|owner| owner.is_named(hash)).ok_or_else(|| finding(number, OUT_OF_SEQUENCE))
+    }
+
     /// All pages have been taken.
     pub(super) fn end(self) -> Audited {
-        let torn = usize::from(self.torn);
-        Audited {
-            index: self.index,
-            unfinished_pages: self.group.len().saturating_add(torn),
-            suspects: self.suspects,
-            watches: self.watches,
-        }
+        let unfinished_pages = self.group.len().saturating_add(self.torn);
+        let (index, suspects) = self.loader.finish();
+        Audited { index, unfinished_pages, suspects, watches: self.watches }
     }
 }
 

@@ -15,6 +15,10 @@ pub(super) fn check(field: Field, text: &str, max: usize) -> Result<(), InvalidC
         let len = text.len();
         return Err(InvalidCommand::TooLong { field, len, max });
     }
+    // Nearly every name is of visible ASCII alone, and that is seen fast.
+    if text.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return Ok(());
+    }
     if text.chars().all(char::is_whitespace) {
         return Err(InvalidCommand::Blank { field });
     }

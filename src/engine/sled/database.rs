@@ -119,21 +119,34 @@ impl Database {
     /// Makes everything written so far durable, or fails for good: a sync that failed once is never tried again.
     pub(super) fn sync(&self) -> Result<(), Fault> {
         self.flush()?;
+        self.sync_log()
+    }
+
+    /// The same between two parts of a scan, where sled has nothing to write more often than not.
+    ///
+    /// If anything was written since the last sync, some of it is still in the buffer that is flushed here: a
+    /// buffer is as large as a segment, and sled begins the next one where it ends.
+    pub(super) fn sync_if_written(&self) -> Result<(), Fault> {
+        match self.flush()? {
+            0 => Ok(()),
+            _ => self.sync_log(),
+        }
+    }
+
+    fn sync_log(&self) -> Result<(), Fault> {
         self.log.sync_data().map_err(|error| fault("sync", &self.log_path, &error))?;
         self.check_log()
     }
 
     /// Hands everything to the system; another thread's call wakes one that hangs.
-    fn flush(&self) -> Result<(), Fault> {
+    fn flush(&self) -> Result<usize, Fault> {
         let _turn = SLED.lock();
         self.nudge()
     }
 
     /// The same without waiting for a turn: for the thread that wakes a flush that hangs.
-    pub(super) fn nudge(&self) -> Result<(), Fault> {
-        caught(|| self.db.flush().map_err(Caught::Sled))
-            .map(|_| ())
-            .map_err(|caught| caught.into_fault("flush"))
+    pub(super) fn nudge(&self) -> Result<usize, Fault> {
+        caught(|| self.db.flush().map_err(Caught::Sled)).map_err(|caught| caught.into_fault("flush"))
     }
 
     /// The file that was synced must still be the store's: not removed, not cut.

@@ -237,7 +237,11 @@ impl Engine for SledEngine {
                 visit(first, &bytes);
                 next = first.checked_add(1);
             }
-            database.sync()?;
+            if next.is_some() {
+                database.sync_if_written()?
+            } else {
+                database.sync()?
+            }
             Ok(next)
         })
     }

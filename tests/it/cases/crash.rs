@@ -43,6 +43,8 @@ fn what_is_acknowledged_is_there_after_a_kill_or_a_power_cut_in_the_same_instant
             );
             assert_eq!(store.balance(&id("a")), receipt.balance_after());
             assert!(!store.opened().was_clean());
+            // A kill leaves the watermark as it was written: everything acknowledged lies before it.
+            assert!(how.is_some() || store.opened().unconfirmed() == 0);
             end(&disk, how);
         }
     }

@@ -138,3 +138,13 @@ fn the_engine_never_writes_side_files_however_full_the_groups_are() {
         std::fs::read_dir(generation(folder.path()).join("blobs")).into_iter().flatten().collect();
     assert!(left.is_empty(), "{left:?}");
 }
+
+/// A store used to show all of its accounts, keys and pages, in logs and in every test that failed.
+#[test]
+fn a_store_in_a_log_shows_nothing_of_what_is_in_it() {
+    let store = PointStore::temporary().unwrap();
+    fill(&store, 0, 3);
+    let shown = format!("{store:?} {:?} {:?} {:?}", store.journal(0), store.accounts(), store.opened());
+    assert!(!shown.contains("account-1") && !shown.contains("g1-"), "{shown}");
+    assert!(shown.len() < 2_000, "{shown}");
+}

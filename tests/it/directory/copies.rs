@@ -66,7 +66,8 @@ fn a_backup_does_not_go_where_something_is() {
     for path in [full, copy] {
         let before = listing(&path);
         let error = store.backup(&path).unwrap_err();
-        assert!(matches!(error, BackupError::Open(_)) && error.kind() == ErrorKind::Invalid, "{error:?}");
+        assert!(matches!(error, BackupError::Open(_)), "{error:?}");
+        assert_eq!(error.kind(), ErrorKind::Invalid);
         assert!(listing(&path) == before);
     }
     fs::create_dir(folder.path().join("empty")).unwrap();

@@ -1,7 +1,7 @@
 //! Random histories of everything a store can be asked, judged by the model at every step (I1 to I8).
 //!
-//! Few accounts, keys and amounts, so that they collide often. `PROPTEST_CASES` multiplies nothing: where it is
-//! set, it is the number of histories of each test.
+//! Few accounts, keys and amounts, so that they collide often. `PROPTEST_CASES` sets the number of histories of
+//! each test; of those on sled, where each opening takes its time, it is a fortieth.
 
 mod faults;
 mod plan;
@@ -18,6 +18,12 @@ pub(crate) fn cases(standard: u32) -> Config {
         Err(_) => standard,
     };
     Config { cases, failure_persistence: None, max_shrink_iters: 5_000, ..Config::default() }
+}
+
+/// The same where each case is slow.
+fn slow_cases() -> Config {
+    let cases = cases(240);
+    Config { cases: cases.cases.div_ceil(40), max_shrink_iters: 50, ..cases }
 }
 
 fn run(mut world: World, history: &[Op]) {
@@ -69,7 +75,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(cases(6))]
+    #![proptest_config(slow_cases())]
 
     #[test]
     fn the_model_and_a_store_on_sled_agree_at_every_step(history in plan::real_history(40)) {

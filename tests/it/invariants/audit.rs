@@ -171,6 +171,51 @@ fn i9_entries_with_fields_out_of_bounds_are_not_served() {
 }
 
 #[test]
+fn i9_a_table_that_does_not_fit_the_entries_is_not_served() {
+    let pages = journal(SEED, sound());
+    let len = |at: usize| pages[0].entries[at].len() as u16;
+    let (middle, end) = (len(0), len(0) + len(1));
+    for table in [
+        vec![end, middle],
+        vec![end, end],
+        vec![0, end],
+        vec![middle, middle],
+        vec![middle, end - 1],
+        vec![middle, end + 1],
+        vec![middle + 1, end],
+        vec![u16::MAX, end],
+        vec![middle, u16::MAX],
+        vec![middle],
+        vec![middle, end, end],
+        vec![],
+    ] {
+        refused_with_page(0, "a table that does not fit", |page| page.table = Some(table));
+    }
+    refused_with_page(2, "a table far too long", |page| page.table = Some(vec![0; 2_000]));
+}
+
+#[test]
+fn i9_pages_and_groups_beyond_their_bounds_are_not_served() {
+    // Sound in all but its length.
+    let many = |count: u64, key_len: usize| -> Vec<Entry> {
+        let key = |n| format!("{n:03}{}", "K".repeat(key_len));
+        (1..=count).map(|n| Entry::grant("a", &key(n), 1, n, n, n - 1)).collect()
+    };
+    opened(&journal(SEED, vec![many(15, 240)])).unwrap();
+    refused(&journal(SEED, vec![many(16, 240)]), "a page of more than 4 KiB");
+    // Sound in all but the number of its pages.
+    let group_of = |count: u64| {
+        let mut pages = journal(SEED, many(count, 1).into_iter().map(|entry| vec![entry]).collect());
+        for page in &mut pages {
+            (page.group_first, page.group_len, page.time_ms) = (1, count as u32, 1_000);
+        }
+        pages
+    };
+    opened(&group_of(8)).unwrap();
+    refused(&group_of(9), "a group of nine pages");
+}
+
+#[test]
 fn i11_an_unfinished_last_group_that_nobody_was_told_of_is_dropped_and_reported() {
     let mut pages = journal(SEED, sound());
     // The last page belongs to a group of two entries, of which the second never came.

@@ -94,9 +94,18 @@ fn i9_pages_that_change_under_an_open_store_never_panic_and_are_never_taken_for_
     let disk = disk();
     let store = open(&disk);
     let sound = disk.durable_pages();
-    let bytes: [Vec<u8>; 4] = [Vec::new(), vec![0; 79], vec![0xff; 4096], vec![1; 5000]];
-    for bytes in bytes {
-        disk.replace_pages(sound.keys().map(|first| (*first, bytes.clone())).collect::<BTreeMap<_, _>>());
+    let filled = |bytes: Vec<u8>| sound.keys().map(|first| (*first, bytes.clone())).collect();
+    let shifted = sound.iter().map(|(first, page)| (first + 1, page.clone())).collect();
+    let damaged: [BTreeMap<u64, Vec<u8>>; 6] = [
+        BTreeMap::new(),
+        shifted,
+        filled(Vec::new()),
+        filled(vec![0; 79]),
+        filled(vec![0xff; 4096]),
+        filled(vec![1; 5000]),
+    ];
+    for pages in damaged {
+        disk.replace_pages(pages);
         for command in [grant("a", "k1", 1), grant("b", "k", 3), grant("a", "k1", 2)] {
             assert_eq!(store.apply(&command).unwrap_err().kind(), ErrorKind::Corrupt);
             assert_eq!(

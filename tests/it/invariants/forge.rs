@@ -56,6 +56,11 @@ impl Entry {
         }
     }
 
+    /// How many bytes it takes.
+    pub(super) fn len(&self) -> usize {
+        self.bytes().len()
+    }
+
     fn bytes(&self) -> Vec<u8> {
         let mut bytes = vec![self.operation];
         for text in [&self.tenant, &self.name, &self.key] {
@@ -110,6 +115,8 @@ pub(super) struct Page {
     pub(super) redeemed: u128,
     pub(super) chain: u32,
     pub(super) entries: Vec<Entry>,
+    /// Where the entries end, if that is not to be the truth.
+    pub(super) table: Option<Vec<u16>>,
 }
 
 impl Page {
@@ -124,13 +131,17 @@ impl Page {
         bytes.extend(self.redeemed.to_be_bytes());
         bytes.extend(self.chain.to_be_bytes());
         let mut end = 0_u16;
-        for entry in &self.entries {
+        let mut next_end = |entry: &Entry| {
             end += entry.bytes().len() as u16;
+            end
+        };
+        let ends: Vec<u16> = self.entries.iter().map(&mut next_end).collect();
+        for end in self.table.as_ref().unwrap_or(&ends) {
             bytes.extend(end.to_be_bytes());
         }
         bytes.extend(self.entry_bytes());
         bytes.extend([0; 4]);
-        assert_eq!(bytes.len(), FIXED_LEN + 2 * self.entries.len() + usize::from(end));
+        assert!(self.table.is_some() || bytes.len() == FIXED_LEN + 2 * ends.len() + usize::from(end));
         reseal(self.first, &mut bytes);
         bytes
     }
@@ -166,6 +177,7 @@ pub(super) fn journal(seed: u64, groups: Vec<Vec<Entry>>) -> Vec<Page> {
             redeemed,
             chain: 0,
             entries: entries.clone(),
+            table: None,
         });
         for entry in entries {
             *(if entry.operation == 2 { &mut redeemed } else { &mut granted }) += u128::from(entry.points);

@@ -124,15 +124,15 @@ impl World {
     pub(crate) fn step(&mut self, op: &Op) {
         match op {
             Op::One(draft) => {
-                let cmd = self.settled(draft);
+                let cmd = self.resolved(draft);
                 self.submit(Request::One(cmd));
             }
             Op::Each(drafts) => {
-                let list = drafts.iter().map(|draft| self.settled(draft)).collect();
+                let list = drafts.iter().map(|draft| self.resolved(draft)).collect();
                 self.submit(Request::Each(list));
             }
             Op::Atomic(drafts) => {
-                let list = drafts.iter().map(|draft| self.settled(draft)).collect();
+                let list = drafts.iter().map(|draft| self.resolved(draft)).collect();
                 self.submit(Request::Atomic(list));
             }
             Op::Retry { back, change } => {
@@ -254,7 +254,7 @@ impl World {
         self.inspect();
     }
 
-    fn settled(&self, draft: &Draft) -> Cmd {
+    fn resolved(&self, draft: &Draft) -> Cmd {
         let mut cmd = draft.cmd.clone();
         if let Some(offset) = draft.expect {
             let (_, sequence, _) = self.model.standing(&cmd.tenant, &cmd.name);

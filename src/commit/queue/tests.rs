@@ -1,0 +1,166 @@
+//! The queue by itself: who leads, who is answered, and what a poison and a stall leave (I8, I10).
+
+use std::sync::atomic::AtomicUsize;
+use std::thread;
+
+use super::super::request::{Atomic, Each, Prepared};
+use super::*;
+use crate::error::ApplyError;
+use crate::index::KeyHasher;
+use crate::types::{Command, Points};
+
+const LONG: Duration = Duration::from_secs(60);
+const SHORT: Duration = Duration::from_millis(5);
+
+fn prepared() -> Prepared {
+    let command = Command::grant("a".parse().unwrap(), "k".parse().unwrap(), Points::MIN);
+    Prepared::new(&command, &KeyHasher::default())
+}
+
+fn work(commands: usize) -> Work {
+    Work::Each(Each::new((0..commands).map(|_| prepared()).collect()))
+}
+
+fn enter(queue: &Queue) -> (Arc<Ticket>, Phase) {
+    queue.enter(work(1)).expect("it is accepted")
+}
+
+fn cause(text: &str) -> Fault {
+    Fault::new(text)
+}
+
+fn answers(work: Work) -> Vec<Result<crate::types::Outcome, ApplyError>> {
+    match work {
+        Work::Each(each) => each.into_answers(),
+        Work::Atomic(_) => panic!("not what was queued"),
+    }
+}
+
+fn not_attempted(fault: &Fault) -> Vec<Result<crate::types::Outcome, ApplyError>> {
+    vec![Err(StorageError::NotAttempted(fault.clone()).into())]
+}
+
+fn hand_over(queue: &Queue, waiting: VecDeque<Arc<Ticket>>) {
+    queue.hand_over(waiting.into_iter(), None, 1);
+}
+
+#[test]
+fn the_first_one_leads_and_hands_over_to_the_next_in_order() {
+    let queue = Queue::default();
+    let (one, first) = enter(&queue);
+    let (two, second) = enter(&queue);
+    let (three, third) = enter(&queue);
+    assert_eq!((first, second, third), (Phase::Lead, Phase::Waiting, Phase::Waiting));
+    let mut taken = queue.take_waiting();
+    assert!(Arc::ptr_eq(&taken[0], &one) && Arc::ptr_eq(&taken[1], &two));
+    // Its group had room for itself alone; somebody else came meanwhile.
+    let (four, fourth) = enter(&queue);
+    assert_eq!(fourth, Phase::Waiting);
+    taken.pop_front();
+    hand_over(&queue, taken);
+    assert_eq!(queue.wait(&two, LONG), Ok(Phase::Lead));
+    let order = queue.take_waiting();
+    let expected = [&two, &three, &four];
+    assert!(order.len() == 3 && order.iter().zip(expected).all(|(a, b)| Arc::ptr_eq(a, b)));
+    hand_over(&queue, VecDeque::new());
+    assert_eq!(enter(&queue).1, Phase::Lead, "nobody leads any more");
+    assert_eq!((queue.counts().groups, queue.counts().largest), (2, 1));
+}
+
+#[test]
+fn what_was_begun_and_not_finished_goes_behind_the_others() {
+    let queue = Queue::default();
+    let (long, _) = enter(&queue);
+    let (other, _) = enter(&queue);
+    let mut waiting = queue.take_waiting();
+    waiting.pop_front();
+    queue.hand_over(waiting.into_iter(), Some(Arc::clone(&long)), 3);
+    assert_eq!(queue.wait(&other, LONG), Ok(Phase::Lead));
+    let order = queue.take_waiting();
+    assert!(Arc::ptr_eq(&order[0], &other) && Arc::ptr_eq(&order[1], &long));
+}
+
+// I10
+#[test]
+fn a_poisoned_queue_answers_who_waits_and_accepts_nobody() {
+    let queue = Queue::default();
+    enter(&queue);
+    queue.take_waiting();
+    let (waiting, _) = enter(&queue);
+    let list = Work::Atomic(Atomic::new(vec![prepared(), prepared()]));
+    let (atomic, _) = queue.enter(list).expect("it is accepted");
+    queue.poison(&cause("first"));
+    queue.poison(&cause("second"));
+    queue.leave();
+    assert_eq!(queue.wait(&waiting, LONG), Ok(Phase::Done));
+    assert_eq!(answers(waiting.take()), not_attempted(&cause("first")), "the first cause is kept");
+    assert_eq!(queue.wait(&atomic, LONG), Ok(Phase::Done));
+    assert!(matches!(atomic.take(), Work::Atomic(Atomic { answer: Some(Err(_)), .. })));
+
+    let refused = answers(queue.enter(work(2)).expect_err("nothing is accepted"));
+    let poisoned = ApplyError::from(StorageError::Poisoned(cause("first")));
+    assert_eq!(refused, [Err(poisoned.clone()), Err(poisoned)]);
+    assert_eq!(queue.close(LONG), Ok(Some(cause("first"))));
+    let refused = answers(queue.enter(work(1)).expect_err("nothing is accepted"));
+    assert_eq!(refused, [Err(StorageError::Closed.into())], "closed comes before poisoned");
+}
+
+#[test]
+fn closing_waits_until_everybody_is_served() {
+    let queue = Queue::default();
+    enter(&queue);
+    let served = AtomicUsize::new(0);
+    thread::scope(|scope| {
+        let waiting = queue.take_waiting();
+        let (next, _) = enter(&queue);
+        let closing = scope.spawn(|| {
+            let closed = queue.close(LONG);
+            (closed, served.load(Ordering::SeqCst))
+        });
+        while !queue.is_closed() {
+            thread::yield_now();
+        }
+        assert_eq!(answers(queue.enter(work(1)).expect_err("too late")), [Err(StorageError::Closed.into())]);
+        served.fetch_add(waiting.len(), Ordering::SeqCst);
+        hand_over(&queue, VecDeque::new());
+        assert_eq!(queue.wait(&next, LONG), Ok(Phase::Lead));
+        served.fetch_add(queue.take_waiting().len(), Ordering::SeqCst);
+        hand_over(&queue, VecDeque::new());
+        assert_eq!(closing.join().unwrap(), (Ok(None), 2));
+    });
+}
+
+#[test]
+fn who_waits_for_a_leader_that_hangs_gives_up_and_ends_it_for_all() {
+    let queue = Queue::default();
+    let (_leader, _) = enter(&queue);
+    let (in_group, _) = enter(&queue);
+    queue.take_waiting();
+    let (behind, _) = enter(&queue);
+    let stalled = queue.wait(&in_group, SHORT).expect_err("nothing moves");
+    // Those behind were not attempted; who is in the group cannot know.
+    assert_eq!(queue.wait(&behind, SHORT), Ok(Phase::Done));
+    assert_eq!(answers(behind.take()), not_attempted(&stalled));
+    assert!(queue.enter(work(1)).is_err());
+    assert_eq!(queue.close(SHORT), Err(cause("a group is still being written")));
+}
+
+/// A leader that was taken for hanging came back, and handed over to one that its group had no room for: a
+/// group was written after the store had said that it takes no more, or nobody led and closing waited in vain.
+#[test]
+fn i10_nobody_leads_after_the_poison_though_a_slow_leader_hands_over() {
+    let queue = Queue::default();
+    enter(&queue);
+    let (rest, _) = enter(&queue);
+    let (begun, _) = enter(&queue);
+    let mut taken = queue.take_waiting();
+    taken.pop_front();
+    let begun_in_line = taken.pop_back();
+    queue.poison(&cause("it hangs"));
+    queue.hand_over(taken.into_iter(), begun_in_line, 1);
+    for ticket in [rest, begun] {
+        assert_eq!(queue.wait(&ticket, LONG), Ok(Phase::Done), "I10: it must not lead");
+        assert_eq!(answers(ticket.take()), not_attempted(&cause("it hangs")));
+    }
+    assert_eq!(queue.close(SHORT), Ok(Some(cause("it hangs"))), "nobody leads");
+}
