@@ -47,11 +47,6 @@ pub(crate) struct Owner {
 }
 
 impl Owner {
-    /// The hash of its names.
-    pub(crate) fn hash(&self) -> u64 {
-        self.hash
-    }
-
     /// Whether its names have this hash.
     ///
     /// The hash is keyed at random in each process. That two names of one journal share it by accident, and one

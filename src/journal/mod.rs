@@ -14,4 +14,4 @@ pub(crate) mod recheck;
 pub(crate) use chain::Chain;
 pub(crate) use entry::{EntryError, Row};
 pub(crate) use pack::{Full, Group, GroupHeader, Packer};
-pub(crate) use page::{Page, StoreId};
+pub(crate) use page::{Header, Page, StoreId};

@@ -146,11 +146,6 @@ impl<'a> Page<'a> {
         self.ends.len() / OFFSET_LEN
     }
 
-    /// How many bytes it is, all in all.
-    pub(crate) fn byte_len(&self) -> usize {
-        PAGE_FIXED_LEN.saturating_add(self.ends.len()).saturating_add(self.entries.len())
-    }
-
     /// The number behind its last entry; `None` where numbers end.
     pub(crate) fn end(&self) -> Option<u64> {
         self.first.checked_add(self.len() as u64)

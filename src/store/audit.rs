@@ -5,9 +5,10 @@
 
 use std::sync::Arc;
 
+use super::facts::{EntryFacts, PageFacts, PageReader};
 use crate::error::OpenError;
 use crate::index::{Index, Loader, Owner};
-use crate::journal::{Chain, Page, Row, StoreId};
+use crate::journal::{Chain, StoreId};
 use crate::limits::GROUP_PAGES_MAX;
 use crate::rules::AccountState;
 use crate::types::Operation;
@@ -33,7 +34,7 @@ impl From<Finding> for OpenError {
 #[derive(Clone, Copy, Debug)]
 struct Watch {
     next: u64,
-    chain: Option<u32>,
+    chain: Option<Chain>,
 }
 
 /// A journal while it is judged.
@@ -42,7 +43,7 @@ pub(super) struct Audit {
     store: StoreId,
     loader: Loader,
     /// The pages of the group that has begun.
-    group: Vec<(u64, Vec<u8>)>,
+    group: Vec<PageFacts>,
     /// The number behind the pages taken so far.
     next_page: u64,
     /// Pages of the last group behind one of it that is missing; once there are any, it cannot be finished.
@@ -64,14 +65,14 @@ pub(super) struct Audited {
 impl Audited {
     /// The chain before an entry that was watched for; `None` where the journal ends before it.
     pub(super) fn chain_before(&self, next: u64) -> Option<u32> {
-        self.watches.iter().find(|watch| watch.next == next)?.chain
+        self.watches.iter().find(|watch| watch.next == next)?.chain.map(Chain::get)
     }
 }
 
 impl Audit {
     /// Begins with an empty journal; the chain before each entry in `watched` is kept.
     pub(super) fn new(store: StoreId, watched: &[u64]) -> Self {
-        let seed = Chain::seed(store).get();
+        let seed = Chain::seed(store);
         let watch = |next: &u64| Watch { next: *next, chain: (*next == 1).then_some(seed) };
         Self {
             store,
@@ -81,6 +82,12 @@ impl Audit {
             torn: 0,
             watches: watched.iter().map(watch).collect(),
         }
+    }
+
+    /// What reads pages for it, on any thread.
+    pub(super) fn reader(&self) -> PageReader {
+        let watched: Vec<u64> = self.watches.iter().map(|watch| watch.next).collect();
+        PageReader::new(self.store, self.loader.hasher().clone(), &watched)
     }
 
     /// How many entries are folded in.
@@ -94,11 +101,9 @@ impl Audit {
     }
 
     /// Takes the next page.
-    pub(super) fn page(&mut self, first: u64, bytes: &[u8]) -> Result<(), Finding> {
-        let page =
-            Page::parse(self.store, first, bytes).map_err(|error| finding(first, &error.to_string()))?;
-        let next = self.loader.index().tail.next;
-        if page.header().group_first != next {
+    pub(super) fn page(&mut self, page: PageFacts) -> Result<(), Finding> {
+        let first = page.first;
+        if page.header.group_first != self.loader.index().tail.next {
             return Err(finding(first, "entries are missing before the page"));
         }
         if self.torn > 0 || first != self.next_page {
@@ -109,25 +114,22 @@ impl Audit {
         if self.group.len() >= GROUP_PAGES_MAX {
             return Err(finding(first, "a group has too many pages"));
         }
-        let ends_group = page.ends_group();
-        self.next_page = page.end().ok_or_else(|| finding(first, "the page has no end"))?;
-        self.group.push((first, bytes.to_vec()));
+        let ends_group = page.ends_group;
+        self.next_page = page.end;
+        self.group.push(page);
         if ends_group { self.fold_group() } else { Ok(()) }
     }
 
     fn fold_group(&mut self) -> Result<(), Finding> {
-        let pages = std::mem::take(&mut self.group);
         let mut list = ListCheck::default();
-        for (first, bytes) in &pages {
-            let page = Page::parse(self.store, *first, bytes)
-                .map_err(|error| finding(*first, &error.to_string()))?;
-            self.fold_page(&page, &mut list)?;
+        for page in std::mem::take(&mut self.group) {
+            self.fold_page(page, &mut list)?;
         }
         list.end(self.loader.index().tail.next)
     }
 
-    fn fold_page(&mut self, page: &Page<'_>, list: &mut ListCheck) -> Result<(), Finding> {
-        let (first, header, tail) = (page.first(), page.header(), self.loader.index().tail);
+    fn fold_page(&mut self, page: PageFacts, list: &mut ListCheck) -> Result<(), Finding> {
+        let (first, header, tail) = (page.first, page.header, self.loader.index().tail);
         if header.chain_before != tail.chain {
             return Err(finding(first, "the chain does not continue"));
         }
@@ -137,49 +139,38 @@ impl Audit {
         if header.time < tail.time {
             return Err(finding(first, "time goes back"));
         }
-        let mut rows = Vec::with_capacity(page.len());
-        for (number, place) in (tail.next..).zip(0..page.len()) {
-            let row = page
-                .row(place)
-                .ok_or_else(|| finding(number, "the page ends before the entry"))?
-                .map_err(|error| finding(number, &error.to_string()))?;
-            list.entry(number, &row)?;
-            rows.push(row);
+        let owners = self.loader.owners(page.entries.iter().map(|entry| entry.previous));
+        for (number, (entry, owner)) in (first..).zip(page.entries.into_iter().zip(owners)) {
+            list.entry(number, &entry)?;
+            self.fold_entry(number, entry, owner)?;
         }
-        let owners = self.loader.owners(rows.iter().map(|row| row.previous));
-        for (number, (row, owner)) in (tail.next..).zip(rows.iter().zip(owners)) {
-            self.fold_row(number, row, owner)?;
-        }
-        self.loader.index_mut().pages.push(first, page.byte_len());
-        let tail = &mut self.loader.index_mut().tail;
-        tail.chain = tail.chain.over(page.entry_bytes());
-        tail.time = header.time;
-        let end = tail.next;
-        for watch in self.watches.iter_mut().filter(|watch| watch.next > first && watch.next <= end) {
-            let bytes = page.entry_bytes_before(watch.next).unwrap_or_default();
-            watch.chain = Some(header.chain_before.over(bytes).get());
+        let index = self.loader.index_mut();
+        index.pages.push(first, page.byte_len);
+        index.tail.chain = page.chain_after;
+        index.tail.time = header.time;
+        for (next, chain) in page.watched {
+            for watch in self.watches.iter_mut().filter(|watch| watch.next == next) {
+                watch.chain = Some(chain);
+            }
         }
         Ok(())
     }
 
-    fn fold_row(&mut self, number: u64, row: &Row<'_>, owner: Option<Owner>) -> Result<(), Finding> {
-        let bad = |error: crate::journal::EntryError| finding(number, &error.to_string());
-        let (operation, points) = (row.operation().map_err(bad)?, row.points().map_err(bad)?);
-        let owner = self.owner(number, row, owner)?;
+    fn fold_entry(&mut self, number: u64, entry: EntryFacts, known: Option<Owner>) -> Result<(), Finding> {
+        let EntryFacts { operation, points, balance_after, receipt_hash, .. } = entry;
+        let (sequence, previous) = (entry.sequence, entry.previous);
+        let owner = self.owner(number, entry, known)?;
         let before = owner.state;
         let balance = before
             .balance_after(operation, points)
             .map_err(|refusal| finding(number, &format!("the entry breaks a rule: {refusal}")))?;
-        if row.balance_after().map_err(bad)? != balance {
+        if balance_after != balance {
             return Err(finding(number, "the balance does not follow from the one before"));
         }
-        let sequence = before.sequence.saturating_add(1);
-        if row.sequence != sequence || row.previous != before.last {
+        if sequence != before.sequence.saturating_add(1) || previous != before.last {
             return Err(finding(number, OUT_OF_SEQUENCE));
         }
-        row.check_texts().map_err(bad)?;
-        let hash = self.loader.hasher().receipt(owner.hash(), operation, row.key);
-        self.loader.entry(owner, AccountState { balance, sequence, last: number }, hash);
+        self.loader.entry(owner, AccountState { balance, sequence, last: number }, receipt_hash);
         let tail = &mut self.loader.index_mut().tail;
         let total = match operation {
             Operation::Grant => &mut tail.granted,
@@ -192,16 +183,14 @@ impl Audit {
 
     /// The account of an entry: the one of the entry that it names as its account's last, or a new one. It is
     /// `known` where that entry is on an earlier page.
-    fn owner(&mut self, number: u64, row: &Row<'_>, known: Option<Owner>) -> Result<Owner, Finding> {
-        let hash = self.loader.hasher().names(row.tenant, row.name);
-        let owner = if row.previous == 0 {
-            // A name is checked whole when it is first seen; later ones are equal to it.
-            let id = row.account().map_err(|error| finding(number, &error.to_string()))?;
-            self.loader.new_owner(id, hash)
-        } else {
-            known.or_else(|| self.loader.owner(row.previous))
+    fn owner(&mut self, number: u64, entry: EntryFacts, known: Option<Owner>) -> Result<Owner, Finding> {
+        let owner = match entry.id {
+            Some(id) => self.loader.new_owner(id, entry.account_hash),
+            None => known.or_else(|| self.loader.owner(entry.previous)),
         };
-        owner.filter(|owner| owner.is_named(hash)).ok_or_else(|| finding(number, OUT_OF_SEQUENCE))
+        owner
+            .filter(|owner| owner.is_named(entry.account_hash))
+            .ok_or_else(|| finding(number, OUT_OF_SEQUENCE))
     }
 
     /// All pages have been taken.
@@ -220,7 +209,7 @@ struct ListCheck {
 }
 
 impl ListCheck {
-    fn entry(&mut self, number: u64, row: &Row<'_>) -> Result<(), Finding> {
+    fn entry(&mut self, number: u64, row: &EntryFacts) -> Result<(), Finding> {
         if self.place == self.len {
             (self.place, self.len) = (0, row.list_len);
         }

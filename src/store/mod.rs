@@ -5,9 +5,11 @@
 mod audit;
 mod backup;
 mod builder;
+mod facts;
 mod open;
 mod read;
 mod report;
+mod scan;
 mod stats;
 mod verify;
 

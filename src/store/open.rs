@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::audit::{Audit, Audited, finding};
 use super::builder::Builder;
 use super::report::{OpenReport, Progress};
+use super::scan;
 use crate::commit::{Committer, Settings, read_page};
 use crate::engine::{Engine, Found, Mark};
 use crate::error::OpenError;
@@ -60,8 +61,9 @@ pub(super) fn position_of(tail: &Tail) -> Position {
 fn judge(engine: &dyn Engine, builder: &Builder) -> Result<(Audited, u64), OpenError> {
     let mark = engine.found().mark;
     let least = builder.least().unwrap_or(Position::new(mark.next, mark.chain));
-    let audit = scan(engine, builder, &[mark.next, least.next()])?;
-    let audited = audit.end();
+    let audit = Audit::new(engine.store(), &[mark.next, least.next()]);
+    let expected = mark.next.saturating_sub(1);
+    let audited = scan::scan(engine, audit, |done| builder.report(Progress { done, expected }))?.end();
     let next = audited.index.tail.next;
     check_reached(&audited, mark.next, mark.chain)?;
     check_reached(&audited, least.next(), least.chain())?;
@@ -76,29 +78,6 @@ fn judge(engine: &dyn Engine, builder: &Builder) -> Result<(Audited, u64), OpenE
     }
     let unconfirmed = next.saturating_sub(mark.next);
     Ok((audited, unconfirmed))
-}
-
-fn scan(engine: &dyn Engine, builder: &Builder, watched: &[u64]) -> Result<Audit, OpenError> {
-    let mut audit = Audit::new(engine.store(), watched);
-    let expected = engine.found().mark.next.saturating_sub(1);
-    let mut from = Some(0);
-    while let Some(start) = from {
-        let mut found = Ok(());
-        from = engine
-            .scan(start, &mut |first, bytes| {
-                if found.is_ok() {
-                    found = audit.page(first, bytes);
-                }
-            })
-            .map_err(|fault| match fault.io_kind() {
-                Some(_) => OpenError::Io(fault),
-                // The engine read something, and could not make sense of it.
-                None => OpenError::Corrupt { what: fault.to_string().into(), file: None },
-            })?;
-        found?;
-        builder.report(Progress { done: audit.entries(), expected });
-    }
-    Ok(audit)
 }
 
 /// The journal must reach a remembered place, and be the same up to there.

@@ -72,11 +72,12 @@ impl PointStore {
         let committer = &self.inner.committer;
         let tail = committer.published().tail;
         let mut audit = Audit::new(committer.engine().store(), &[]);
+        let reader = audit.reader();
         while audit.next_page() < tail.next {
             let first = audit.next_page();
             let bytes =
                 self.closed_or(read_bytes(committer.engine(), first, first, |page| Ok(page.to_vec())))?;
-            audit.page(first, &bytes)?;
+            audit.page(reader.read(first, &bytes)?)?;
         }
         let audited = audit.end();
         if audited.index.tail != tail {
