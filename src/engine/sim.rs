@@ -323,6 +323,13 @@ impl SimEngine {
     }
 }
 
+impl Drop for SimEngine {
+    fn drop(&mut self) {
+        // Only where it was neither rejected nor closed to the end, as after a panic.
+        self.reject();
+    }
+}
+
 impl Engine for SimEngine {
     fn store(&self) -> StoreId {
         self.store
