@@ -130,14 +130,9 @@ impl Loader {
     }
 
     fn insert_keys(&mut self) {
-        for keys in &mut self.keys {
-            self.index.receipts.insert_part(keys, |earlier, later| {
-                if self.suspects.len() < SUSPECTS_MAX {
-                    self.suspects.push((earlier, later));
-                }
-            });
-            keys.clear();
-        }
+        let seen = self.index.receipts.insert_parts(&self.keys);
+        self.suspects.extend(seen.into_iter().take(SUSPECTS_MAX.saturating_sub(self.suspects.len())));
+        self.keys.iter_mut().for_each(Vec::clear);
         self.keys_len = 0;
     }
 

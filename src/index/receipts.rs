@@ -3,7 +3,15 @@
 //! The names themselves are not kept. A hash only narrows the search: whether a key is used is decided by
 //! reading the entry, so two keys with one hash cost a read and are never taken for each other (I1).
 
+use std::thread;
+
+use hashbrown::HashTable;
+use hashbrown::hash_table::Entry;
+
 use super::sharded::Sharded;
+
+/// So many entries are worth a second thread.
+const MANY: usize = 1 << 16;
 
 /// Leads from hashes of keys to entry numbers.
 #[derive(Debug, Default)]
@@ -35,17 +43,24 @@ impl Receipts {
         Sharded::<Slot>::shard(hash)
     }
 
-    /// Adds many entries whose hashes belong to one part, and says which have the hash of an earlier one.
-    pub(super) fn insert_part(&mut self, entries: &[(u64, u64)], mut seen: impl FnMut(u64, u64)) {
-        if let Some((hash, _)) = entries.first() {
-            self.table.reserve(*hash, entries.len(), |slot| slot.hash);
+    /// Adds many entries, given by the parts that their hashes belong to, on two threads if there are many. Says
+    /// which have the hash of an earlier one.
+    pub(super) fn insert_parts(&mut self, entries: &[Vec<(u64, u64)>]) -> Vec<(u64, u64)> {
+        let len = entries.iter().fold(0, |sum: usize, part| sum.saturating_add(part.len()));
+        self.len = self.len.saturating_add(len as u64);
+        let (low, high) = self.table.halves();
+        let (low_entries, high_entries) = entries.split_at_checked(low.len()).unwrap_or((entries, &[]));
+        if len < MANY {
+            let mut seen = insert_all(low, low_entries);
+            seen.append(&mut insert_all(high, high_entries));
+            return seen;
         }
-        for (hash, number) in entries {
-            for earlier in self.candidates(*hash) {
-                seen(earlier, *number);
-            }
-            self.insert(*hash, *number);
-        }
+        thread::scope(|scope| {
+            let other = scope.spawn(|| insert_all(high, high_entries));
+            let mut seen = insert_all(low, low_entries);
+            seen.append(&mut other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+            seen
+        })
     }
 
     /// The numbers of the entries whose key has this hash; nearly always one or none.
@@ -62,6 +77,26 @@ impl Receipts {
     pub(crate) fn memory_bytes(&self) -> u64 {
         self.table.memory_bytes()
     }
+}
+
+fn insert_all(parts: &mut [HashTable<Slot>], entries: &[Vec<(u64, u64)>]) -> Vec<(u64, u64)> {
+    let mut seen = Vec::new();
+    for (part, entries) in parts.iter_mut().zip(entries) {
+        part.reserve(entries.len(), |slot| slot.hash);
+        for (hash, number) in entries {
+            let slot = Slot { hash: *hash, number: *number };
+            match part.entry(*hash, |other| other.hash == *hash, |slot| slot.hash) {
+                Entry::Vacant(place) => {
+                    place.insert(slot);
+                }
+                Entry::Occupied(place) => {
+                    seen.push((place.get().number, *number));
+                    part.insert_unique(*hash, slot, |slot| slot.hash);
+                }
+            }
+        }
+    }
+    seen
 }
 
 #[cfg(test)]

@@ -27,11 +27,10 @@ impl<T> Sharded<T> {
         self.shards.len()
     }
 
-    /// Makes room for more elements in the table of a hash.
-    pub(super) fn reserve(&mut self, hash: u64, more: usize, rehash: impl Fn(&T) -> u64) {
-        if let Some(shard) = self.shards.get_mut(Self::shard(hash)) {
-            shard.reserve(more, rehash);
-        }
+    /// The tables, the lower and the upper half of them.
+    pub(super) fn halves(&mut self) -> (&mut [HashTable<T>], &mut [HashTable<T>]) {
+        let middle = self.shards.len() / 2;
+        self.shards.split_at_mut_checked(middle).unwrap_or_default()
     }
 
     /// The elements that may have this hash.
