@@ -19,7 +19,7 @@ use parking_lot::{Mutex, RwLock, RwLockReadGuard};
 use self::queue::Queue;
 use self::request::{Atomic, Each, Prepared, Work};
 use crate::engine::{Engine, Mark};
-use crate::error::{ApplyError, AtomicError, Fault, StorageError};
+use crate::error::{ApplyError, AtomicError, Fault, ReadError, StorageError};
 use crate::index::{Index, KeyHasher};
 use crate::limits::Limits;
 use crate::rules::{self, Known, ListKeys};
@@ -150,13 +150,17 @@ impl Committer {
     /// Applies a list as a whole or not at all.
     pub(crate) fn apply_atomic(&self, commands: &[Command]) -> Result<Vec<Outcome>, AtomicError> {
         self.check_list(commands).map_err(|error| AtomicError::new(None, error))?;
+        if commands.is_empty() {
+            return Ok(Vec::new());
+        }
         if self.is_closed() {
             return Err(AtomicError::new(None, StorageError::Closed));
         }
         let mut prepared = Vec::with_capacity(commands.len());
         let mut saved = Vec::with_capacity(commands.len());
         for (command, places) in self.look_up(commands) {
-            let found = command.read_saved(&*self.engine, &places).map_err(|e| AtomicError::new(None, e))?;
+            let found = self.closed_or(command.read_saved(&*self.engine, &places));
+            let found = found.map_err(|error| AtomicError::new(None, error))?;
             prepared.push(command);
             saved.push(found);
         }
@@ -195,7 +199,8 @@ impl Committer {
         if places.is_empty() {
             return None;
         }
-        match prepared.read_saved(&*self.engine, places) {
+        match self.closed_or(prepared.read_saved(&*self.engine, places)) {
+            Err(ReadError::Closed) => Some(Err(StorageError::Closed.into())),
             Err(error) => Some(Err(error.into())),
             Ok(saved) => match rules::resolve(saved, &prepared.command) {
                 Known::New => None,
@@ -203,6 +208,11 @@ impl Committer {
                 Known::Reused(refusal) => Some(Err(refusal.into())),
             },
         }
+    }
+
+    /// A read that failed while the store was being closed failed because of that.
+    pub(crate) fn closed_or<T>(&self, read: Result<T, ReadError>) -> Result<T, ReadError> {
+        read.map_err(|error| if self.is_closed() { ReadError::Closed } else { error })
     }
 
     /// Ends it: what is queued is still served, then the engine is closed. Further calls get the same answer.
