@@ -53,9 +53,14 @@ impl Ticket {
         self.work.lock()
     }
 
-    /// Says what its caller does next.
+    /// Says what its caller does next. Who has an answer leads no more: a leader may choose the next one just before
+    /// the queue is poisoned, and tell it just after.
     pub(super) fn tell(&self, next: Phase) {
-        *self.phase.lock() = next;
+        let mut phase = self.phase.lock();
+        if *phase != Phase::Done {
+            *phase = next;
+        }
+        drop(phase);
         self.turn.notify_one();
     }
 
