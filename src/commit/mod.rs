@@ -23,7 +23,7 @@ use crate::error::{ApplyError, AtomicError, Fault, StorageError};
 use crate::index::{Index, KeyHasher};
 use crate::limits::Limits;
 use crate::rules::{self, Known, ListKeys};
-use crate::types::{Clock, Command, InvalidCommand, Outcome};
+use crate::types::{Clock, Command, Entry, InvalidCommand, Outcome};
 
 pub(crate) use self::lookup::{Places, read_bytes, read_page};
 
@@ -156,7 +156,7 @@ impl Committer {
         let mut prepared = Vec::with_capacity(commands.len());
         let mut saved = Vec::with_capacity(commands.len());
         for (command, places) in self.look_up(commands) {
-            let found = command.read_saved(&*self.engine, &places).map_err(|e| AtomicError::new(None, e))?;
+            let found = self.read_saved(&command, &places).map_err(|e| AtomicError::new(None, e))?;
             prepared.push(command);
             saved.push(found);
         }
@@ -195,7 +195,7 @@ impl Committer {
         if places.is_empty() {
             return None;
         }
-        match prepared.read_saved(&*self.engine, places) {
+        match self.read_saved(prepared, places) {
             Err(error) => Some(Err(error.into())),
             Ok(saved) => match rules::resolve(saved, &prepared.command) {
                 Known::New => None,
@@ -203,6 +203,14 @@ impl Committer {
                 Known::Reused(refusal) => Some(Err(refusal.into())),
             },
         }
+    }
+
+    /// Reads what is saved under a command's key. Where that fails while the store is being closed, it fails because
+    /// of that.
+    fn read_saved(&self, prepared: &Prepared, places: &Places) -> Result<Option<Entry>, StorageError> {
+        prepared
+            .read_saved(&*self.engine, places)
+            .map_err(|error| if self.is_closed() { StorageError::Closed } else { error.into() })
     }
 
     /// Ends it: what is queued is still served, then the engine is closed. Further calls get the same answer.
