@@ -9,12 +9,13 @@ mod leader;
 mod lookup;
 mod queue;
 mod request;
+#[cfg(test)]
+#[cfg(pointstore_shuttle)]
+mod schedules;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
-
-use parking_lot::{Mutex, RwLock, RwLockReadGuard};
 
 use self::queue::Queue;
 use self::request::{Atomic, Each, Prepared, Work};
@@ -23,6 +24,7 @@ use crate::error::{ApplyError, AtomicError, Fault, StorageError};
 use crate::index::{Index, KeyHasher};
 use crate::limits::Limits;
 use crate::rules::{self, Known, ListKeys};
+use crate::sync::{Mutex, RwLock, RwLockReadGuard};
 use crate::types::{Clock, Command, Entry, InvalidCommand, Outcome};
 
 pub(crate) use self::lookup::{Places, read_bytes, read_page};

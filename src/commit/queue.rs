@@ -5,14 +5,13 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
-
-use parking_lot::{Condvar, Mutex};
 
 use super::GroupCounts;
 use super::request::{Shape, Work};
 use crate::error::{Fault, StorageError};
+use crate::sync::{AtomicBool, Condvar, Mutex, MutexGuard};
 
 /// A queued request and its caller's place to wait.
 #[derive(Debug)]
@@ -49,7 +48,7 @@ impl Ticket {
     }
 
     /// The request itself; only whoever leads, or gives up on it, touches it.
-    pub(super) fn work(&self) -> parking_lot::MutexGuard<'_, Work> {
+    pub(super) fn work(&self) -> MutexGuard<'_, Work> {
         self.work.lock()
     }
 
