@@ -67,6 +67,7 @@
 //! | write many | [`PointStore::apply_each`]; as a whole: [`apply_atomic`](PointStore::apply_atomic) |
 //! | understand an answer | [`Outcome`], [`Receipt`], [`ApplyError`], [`Refusal`], [`ErrorKind`] |
 //! | read | [`PointStore::balance`], [`receipt`](PointStore::receipt), [`statement`](PointStore::statement), [`accounts`](PointStore::accounts), [`journal`](PointStore::journal) |
+//! | get out of damage | [`PointStore::salvage`], [`SalvageReport`] |
 //! | operate it | [`PointStore::stats`], [`verify`](PointStore::verify), [`backup`](PointStore::backup), [`position`](PointStore::position), [`close`](PointStore::close) |
 //!
 //! # Features
@@ -98,8 +99,8 @@ pub use error::{
 };
 pub use limits::{ATOMIC_LIST_BYTES_MAX, ATOMIC_LIST_LEN_MAX};
 pub use store::{
-    Accounts, BackupReport, Builder, Journal, OpenReport, PointStore, Progress, Statement, Stats,
-    VerifyReport,
+    Accounts, BackupReport, Builder, Journal, OpenReport, PointStore, Progress, SalvageReport, Statement,
+    Stats, VerifyReport,
 };
 pub use types::{
     Account, AccountId, Balance, Clock, Command, Field, IdempotencyKey, InvalidCommand, ManualClock, Memo,

@@ -13,7 +13,7 @@ use std::fmt::Debug;
 use crate::error::Fault;
 use crate::journal::StoreId;
 
-pub(crate) use self::sled::{Missing, SledEngine, SledOptions};
+pub(crate) use self::sled::{Carved, Missing, SledEngine, SledOptions};
 
 /// How far the journal had got: kept outside it, so that its loss can be seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

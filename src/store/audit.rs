@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::facts::{EntryFacts, PageFacts, PageReader};
 use crate::error::OpenError;
-use crate::index::{Index, Loader, Owner};
+use crate::index::{Index, Loader, Owner, Tail};
 use crate::journal::{Chain, StoreId};
 use crate::limits::GROUP_PAGES_MAX;
 use crate::rules::AccountState;
@@ -93,6 +93,11 @@ impl Audit {
     /// How many entries are folded in.
     pub(super) fn entries(&self) -> u64 {
         self.loader.index().tail.next.saturating_sub(1)
+    }
+
+    /// Where the journal ends so far.
+    pub(super) fn tail(&self) -> &Tail {
+        &self.loader.index().tail
     }
 
     /// The number that the next page should begin with.

@@ -9,6 +9,7 @@ mod facts;
 mod open;
 mod read;
 mod report;
+mod salvage;
 mod scan;
 mod stats;
 mod verify;
@@ -26,6 +27,7 @@ pub use self::backup::BackupReport;
 pub use self::builder::Builder;
 pub use self::read::{Accounts, Journal, Statement};
 pub use self::report::{OpenReport, Progress};
+pub use self::salvage::SalvageReport;
 pub use self::stats::Stats;
 pub use self::verify::VerifyReport;
 

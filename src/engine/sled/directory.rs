@@ -82,6 +82,19 @@ impl Directory {
         }
     }
 
+    /// A directory that is only read from.
+    pub(super) fn at(path: &Path) -> Result<Self, OpenError> {
+        let absolute =
+            std::path::absolute(path).map_err(|error| OpenError::Io(fault("find", path, &error)))?;
+        Ok(Self { path: absolute })
+    }
+
+    /// The store that `CURRENT` names, as far as it can be read.
+    pub(super) fn current_store(&self) -> Option<StoreId> {
+        let text = read_small(&self.path.join("CURRENT")).ok()??;
+        parse_store(unseal("current", &text)?.get(1)?)
+    }
+
     /// Without `FORMAT` and `CREATING`, only an empty directory may become a store. What is left by a process that
     /// was killed before `CREATING` was there does not count: an empty `LOCK`, and the draft of `CREATING`.
     fn refuse_foreign(&self, entries: fs::ReadDir) -> Result<(), OpenError> {
@@ -166,7 +179,7 @@ impl Directory {
     fn refuse_acknowledged(&self) -> Result<(), OpenError> {
         let path = self.watermark_path();
         let Some(bytes) = read_small(&path)? else { return Ok(()) };
-        if super::watermark::any_beyond_first(&bytes) {
+        if super::watermark::marks(&bytes).iter().any(|(_, mark)| mark.next > 1) {
             return Err(corrupt("the format file is missing from a store that was in use", &path));
         }
         Ok(())
@@ -263,7 +276,8 @@ impl Directory {
         files::sync_folder(&self.path)
     }
 
-    fn generations(&self) -> Result<Vec<Generation>, OpenError> {
+    /// All generations there are.
+    pub(super) fn generations(&self) -> Result<Vec<Generation>, OpenError> {
         let failed = |error: io::Error| OpenError::Io(fault("list", &self.path, &error));
         let mut generations = Vec::new();
         for entry in fs::read_dir(&self.path).map_err(failed)? {
@@ -273,6 +287,21 @@ impl Directory {
             }
         }
         Ok(generations)
+    }
+}
+
+/// Keeps others from opening a store while it is read from, as far as its lock is there to be taken.
+pub(super) fn lock_without_touching(path: &Path) -> Result<Option<File>, OpenError> {
+    let lock_path = path.join("LOCK");
+    let file = match File::open(&lock_path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(OpenError::Io(fault("open", &lock_path, &error))),
+    };
+    match file.try_lock() {
+        Ok(()) => Ok(Some(file)),
+        Err(TryLockError::WouldBlock) => Err(OpenError::AlreadyOpen { path: path.into() }),
+        Err(TryLockError::Error(error)) => Err(OpenError::Io(fault("lock", &lock_path, &error))),
     }
 }
 

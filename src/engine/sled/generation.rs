@@ -131,7 +131,7 @@ impl Generation {
     }
 
     /// The names of its files, within its folder, sorted.
-    fn files(&self) -> Result<Vec<PathBuf>, OpenError> {
+    pub(super) fn files(&self) -> Result<Vec<PathBuf>, OpenError> {
         let mut names = Vec::new();
         collect(&self.path, Path::new(""), &mut names)
             .map_err(|error| OpenError::Io(fault("list", &self.path, &error)))?;

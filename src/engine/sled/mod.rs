@@ -12,6 +12,7 @@
 //! | `helper` | a flush that never returns, a watermark that is never synced |
 //! | `space` | a full disk |
 
+mod carve;
 mod database;
 mod directory;
 mod files;
@@ -25,6 +26,7 @@ use std::sync::Arc;
 
 use parking_lot::{Mutex, RwLock};
 
+pub(crate) use self::carve::Carved;
 use self::database::Database;
 use self::directory::{Directory, Lock};
 use self::generation::Generation;

@@ -149,10 +149,11 @@ impl Watermark {
     }
 }
 
-/// Whether the bytes of a watermark file, of whatever store, say that anything was ever acknowledged.
-pub(super) fn any_beyond_first(bytes: &[u8]) -> bool {
+/// The slots that can be read in the bytes of a watermark file, of whatever store.
+pub(super) fn marks(bytes: &[u8]) -> Vec<(StoreId, Mark)> {
     let distance = usize::try_from(SLOT_DISTANCE).unwrap_or(usize::MAX);
-    bytes.chunks(distance).filter_map(|slot| decode(slot.first_chunk()?)).any(|(_, slot)| slot.mark.next > 1)
+    let slots = bytes.chunks(distance).filter_map(|slot| decode(slot.first_chunk()?));
+    slots.map(|(store, slot)| (store, slot.mark)).collect()
 }
 
 fn encode(store: StoreId, slot: &Slot) -> [u8; SLOT_LEN] {
@@ -226,6 +227,10 @@ mod tests {
     use super::*;
 
     const STORE: StoreId = StoreId([0xab; 16]);
+
+    fn any_beyond_first(bytes: &[u8]) -> bool {
+        marks(bytes).iter().any(|(_, mark)| mark.next > 1)
+    }
 
     fn mark(next: u64) -> Mark {
         Mark { next, chain: 0x89ab_cdef }
