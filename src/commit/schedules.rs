@@ -14,7 +14,7 @@ use shuttle::scheduler::{PctScheduler, RandomScheduler, Scheduler};
 use self::world::{Plan, run};
 
 /// Schedules of each kind for each test, unless `POINTSTORE_SCHEDULES` says otherwise.
-const SCHEDULES: usize = 3_000;
+const SCHEDULES: usize = 2_000;
 /// Changes of priority within a schedule of the second kind.
 const CHANGES: usize = 4;
 
