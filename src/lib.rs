@@ -84,6 +84,7 @@ mod journal;
 mod limits;
 mod rules;
 mod store;
+mod sync;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 mod types;

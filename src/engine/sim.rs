@@ -7,11 +7,10 @@ use std::collections::{BTreeMap, VecDeque};
 use std::path::Path;
 use std::sync::Arc;
 
-use parking_lot::Mutex;
-
 use super::{Engine, Found, Mark, NewPage, Shortage};
 use crate::error::{Fault, OpenError};
 use crate::journal::{Chain, StoreId};
+use crate::sync::Mutex;
 
 /// Pages handed out by one call of a scan: few, so that tests go over the seam between two.
 const SCAN_PAGES: usize = 3;

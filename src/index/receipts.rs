@@ -58,8 +58,9 @@ impl Receipts {
         };
         let mut seen = thread::scope(|scope| {
             // Where no thread can be had, both halves are done here.
-            let other = (len >= MANY)
-                .then(|| thread::Builder::new().name("pointstore-index".into()).spawn_scoped(scope, insert_high));
+            let other = (len >= MANY).then(|| {
+                thread::Builder::new().name("pointstore-index".into()).spawn_scoped(scope, insert_high)
+            });
             let seen = insert_all(low, low_entries);
             if !matches!(other, Some(Ok(_))) {
                 insert_high();
