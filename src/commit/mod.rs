@@ -9,21 +9,23 @@ mod leader;
 mod lookup;
 mod queue;
 mod request;
+#[cfg(test)]
+#[cfg(pointstore_shuttle)]
+mod schedules;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
-use parking_lot::{Mutex, RwLock, RwLockReadGuard};
-
 use self::queue::Queue;
 use self::request::{Atomic, Each, Prepared, Work};
 use crate::engine::{Engine, Mark};
-use crate::error::{ApplyError, AtomicError, Fault, StorageError};
+use crate::error::{ApplyError, AtomicError, Fault, ReadError, StorageError};
 use crate::index::{Index, KeyHasher};
 use crate::limits::Limits;
 use crate::rules::{self, Known, ListKeys};
-use crate::types::{Clock, Command, InvalidCommand, Outcome};
+use crate::sync::{Mutex, RwLock, RwLockReadGuard};
+use crate::types::{Clock, Command, Entry, InvalidCommand, Outcome};
 
 pub(crate) use self::lookup::{Places, read_bytes, read_page};
 
@@ -150,13 +152,16 @@ impl Committer {
     /// Applies a list as a whole or not at all.
     pub(crate) fn apply_atomic(&self, commands: &[Command]) -> Result<Vec<Outcome>, AtomicError> {
         self.check_list(commands).map_err(|error| AtomicError::new(None, error))?;
+        if commands.is_empty() {
+            return Ok(Vec::new());
+        }
         if self.is_closed() {
             return Err(AtomicError::new(None, StorageError::Closed));
         }
         let mut prepared = Vec::with_capacity(commands.len());
         let mut saved = Vec::with_capacity(commands.len());
         for (command, places) in self.look_up(commands) {
-            let found = command.read_saved(&*self.engine, &places).map_err(|e| AtomicError::new(None, e))?;
+            let found = self.read_saved(&command, &places).map_err(|e| AtomicError::new(None, e))?;
             prepared.push(command);
             saved.push(found);
         }
@@ -195,13 +200,26 @@ impl Committer {
         if places.is_empty() {
             return None;
         }
-        match prepared.read_saved(&*self.engine, places) {
+        match self.read_saved(prepared, places) {
             Err(error) => Some(Err(error.into())),
             Ok(saved) => match rules::resolve(saved, &prepared.command) {
                 Known::New => None,
                 Known::Replay(receipt) => Some(Ok(Outcome::Replayed(receipt))),
                 Known::Reused(refusal) => Some(Err(refusal.into())),
             },
+        }
+    }
+
+    /// A read that failed while the store was being closed failed because of that.
+    pub(crate) fn closed_or<T>(&self, read: Result<T, ReadError>) -> Result<T, ReadError> {
+        read.map_err(|error| if self.is_closed() { ReadError::Closed } else { error })
+    }
+
+    /// Reads what is saved under a command's key.
+    fn read_saved(&self, prepared: &Prepared, places: &Places) -> Result<Option<Entry>, StorageError> {
+        match self.closed_or(prepared.read_saved(&*self.engine, places)) {
+            Err(ReadError::Closed) => Err(StorageError::Closed),
+            read => Ok(read?),
         }
     }
 

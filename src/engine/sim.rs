@@ -4,13 +4,13 @@
 //! hold the [`SimDisk`]; a store opened on it holds an engine that ends when the power does.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::path::Path;
 use std::sync::Arc;
-
-use parking_lot::Mutex;
 
 use super::{Engine, Found, Mark, NewPage, Shortage};
 use crate::error::{Fault, OpenError};
 use crate::journal::{Chain, StoreId};
+use crate::sync::Mutex;
 
 /// Pages handed out by one call of a scan: few, so that tests go over the seam between two.
 const SCAN_PAGES: usize = 3;
@@ -415,6 +415,10 @@ impl Engine for SimEngine {
             read(&page);
         }
         Ok(())
+    }
+
+    fn keeps(&self, _path: &Path) -> bool {
+        false
     }
 
     fn close(&self, mark: Option<Mark>) -> Result<(), Fault> {

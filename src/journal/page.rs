@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use super::chain::Chain;
 use super::entry::{EntryError, Row};
-use crate::limits::{OFFSET_LEN, PAGE_ENTRIES_MAX, PAGE_FIXED_LEN, PAGE_LEN_MAX};
+use crate::limits::{GROUP_PAGES_MAX, OFFSET_LEN, PAGE_ENTRIES_MAX, PAGE_FIXED_LEN, PAGE_LEN_MAX};
 use crate::types::Timestamp;
 
 /// The version that is written.
@@ -108,6 +108,41 @@ impl<'a> Page<'a> {
         let page = Self { first, header, ends, entries };
         page.check()?;
         Ok(page)
+    }
+
+    /// Where the next page of a store could begin in some bytes.
+    pub(crate) fn find_start(store: StoreId, bytes: &[u8]) -> Option<usize> {
+        let mut start = [VERSION; 17];
+        for (to, from) in start.iter_mut().skip(1).zip(store.0) {
+            *to = from;
+        }
+        bytes.windows(start.len()).position(|window| window == start)
+    }
+
+    /// The first number and the length of the page that some bytes begin with, if they do. Its key is found by the
+    /// checksum, which goes over it.
+    pub(crate) fn without_key(store: StoreId, bytes: &'a [u8]) -> Option<(u64, usize)> {
+        let mut fields = Fields(bytes.get(17..)?);
+        let count = usize::from(u16::from_be_bytes(fields.take().ok()?));
+        let group_first = u64::from_be_bytes(fields.take().ok()?);
+        let group_len = u32::from_be_bytes(fields.take().ok()?);
+        let ends = HEADER_LEN.checked_add(count.checked_mul(OFFSET_LEN)?)?;
+        let last = bytes.get(ends.checked_sub(OFFSET_LEN)?..)?.first_chunk::<OFFSET_LEN>()?;
+        let len = ends.checked_add(usize::from(u16::from_be_bytes(*last)))?.checked_add(CRC_LEN)?;
+        let page = bytes.get(..len)?;
+        let (body, crc) = page.split_last_chunk::<CRC_LEN>()?;
+        let mut body_hasher = crc32fast::Hasher::new();
+        body_hasher.update(body);
+        // No group has more entries than its pages can hold.
+        let entries_max = PAGE_ENTRIES_MAX.saturating_mul(GROUP_PAGES_MAX) as u64;
+        let candidates = group_first..=group_first.checked_add(u64::from(group_len).min(entries_max))?;
+        let matches = |first: &u64| {
+            let mut hasher = crc32fast::Hasher::new();
+            hasher.update(&first.to_be_bytes());
+            hasher.combine(&body_hasher);
+            hasher.finalize() == u32::from_be_bytes(*crc) && Self::parse(store, *first, page).is_ok()
+        };
+        candidates.into_iter().find(matches).map(|first| (first, len))
     }
 
     fn check(&self) -> Result<(), PageError> {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::facts::{EntryFacts, PageFacts, PageReader};
 use crate::error::OpenError;
-use crate::index::{Index, Loader, Owner};
+use crate::index::{Index, Loader, Owner, Tail};
 use crate::journal::{Chain, StoreId};
 use crate::limits::GROUP_PAGES_MAX;
 use crate::rules::AccountState;
@@ -95,6 +95,11 @@ impl Audit {
         self.loader.index().tail.next.saturating_sub(1)
     }
 
+    /// Where the journal ends so far.
+    pub(super) fn tail(&self) -> &Tail {
+        &self.loader.index().tail
+    }
+
     /// The number that the next page should begin with.
     pub(super) fn next_page(&self) -> u64 {
         self.next_page
@@ -113,6 +118,12 @@ impl Audit {
         }
         if self.group.len() >= GROUP_PAGES_MAX {
             return Err(finding(first, "a group has too many pages"));
+        }
+        let agree = |other: &PageFacts| {
+            (other.header.group_len, other.header.time) == (page.header.group_len, page.header.time)
+        };
+        if !self.group.first().is_none_or(agree) {
+            return Err(finding(first, "the pages of a group do not agree"));
         }
         let ends_group = page.ends_group;
         self.next_page = page.end;

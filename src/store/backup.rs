@@ -60,7 +60,7 @@ impl BackupReport {
 }
 
 impl PointStore {
-    /// Copies the store as it is now into a directory that does not exist yet or is empty.
+    /// Copies the store as it is now into a directory that does not exist yet or is empty, outside the store's own.
     ///
     /// Commands and reads go on meanwhile; what is acknowledged after the call began is not in the copy. The
     /// copy is a store of its own with the same identity: open it, or keep it. Do not write to both.
@@ -75,34 +75,28 @@ impl PointStore {
     pub fn backup(&self, to: impl AsRef<Path>) -> Result<BackupReport, BackupError> {
         self.check_open()?;
         let committer = &self.inner.committer;
+        if committer.engine().keeps(to.as_ref()) {
+            let what = "a backup cannot be made inside the store itself";
+            return Err(OpenError::Unsupported { what: what.into() }.into());
+        }
         let tail = committer.published().tail;
         let copy = self.inner.builder.engine(to.as_ref(), Missing::Copy(committer.engine().store()))?;
-        match self.copy_pages(&copy, &tail) {
+        let mut next = 1;
+        let copied = append_all(&copy, || {
+            if next >= tail.next {
+                return Ok(None);
+            }
+            let (end, page) = self.page_from(next)?;
+            next = end;
+            Ok::<_, BackupError>(Some(page))
+        });
+        match copied.and_then(|pages| finish(&copy, &tail).map(|()| pages).map_err(BackupError::Open)) {
             Ok(pages) => Ok(BackupReport { pages, position: position_of(&tail) }),
             Err(error) => {
                 copy.reject();
                 Err(error)
             }
         }
-    }
-
-    fn copy_pages(&self, copy: &SledEngine, tail: &Tail) -> Result<u64, BackupError> {
-        let io = |fault| BackupError::Open(OpenError::Io(fault));
-        let (mut next, mut pages) = (1, 0_u64);
-        while next < tail.next {
-            let mut batch: Vec<NewPage> = Vec::with_capacity(GROUP_PAGES_MAX);
-            while next < tail.next && batch.len() < GROUP_PAGES_MAX {
-                let (end, page) = self.page_from(next)?;
-                batch.push(page);
-                next = end;
-            }
-            copy.room().map_err(|s| OpenError::DiskFull { available: s.available, needed: s.needed })?;
-            copy.append(&batch).and_then(|()| copy.sync()).map_err(io)?;
-            pages = pages.saturating_add(batch.len() as u64);
-        }
-        let mark = mark_of(tail);
-        copy.accept(mark).and_then(|()| copy.close(Some(mark))).map_err(io)?;
-        Ok(pages)
     }
 
     /// The page that begins with an entry, and the number behind it.
@@ -116,4 +110,32 @@ impl PointStore {
             Ok((end, (first, bytes.to_vec())))
         }))
     }
+}
+
+/// Appends pages to a new store until there are no more, and says how many they were.
+pub(super) fn append_all<E: From<OpenError>>(
+    copy: &SledEngine,
+    mut next: impl FnMut() -> Result<Option<NewPage>, E>,
+) -> Result<u64, E> {
+    let mut pages: u64 = 0;
+    loop {
+        let mut batch = Vec::with_capacity(GROUP_PAGES_MAX);
+        while batch.len() < GROUP_PAGES_MAX
+            && let Some(page) = next()?
+        {
+            batch.push(page);
+        }
+        if batch.is_empty() {
+            return Ok(pages);
+        }
+        copy.room().map_err(|s| OpenError::DiskFull { available: s.available, needed: s.needed })?;
+        copy.append(&batch).and_then(|()| copy.sync()).map_err(OpenError::Io)?;
+        pages = pages.saturating_add(batch.len() as u64);
+    }
+}
+
+/// Makes a new store of what was appended.
+pub(super) fn finish(copy: &SledEngine, tail: &Tail) -> Result<(), OpenError> {
+    let mark = mark_of(tail);
+    copy.accept(mark).and_then(|()| copy.close(Some(mark))).map_err(OpenError::Io)
 }

@@ -4,7 +4,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{AccountId, Balance, Field, IdempotencyKey, InvalidCommand, Memo, Operation, Points, Timestamp};
+use super::{
+    AccountId, Balance, Command, Field, IdempotencyKey, InvalidCommand, Memo, Operation, Points, Timestamp,
+};
 
 /// The lasting record of one applied request.
 ///
@@ -144,7 +146,8 @@ impl Receipt {
         self.sequence
     }
 
-    /// When it was recorded, by the store's clock. It never goes backwards along the journal.
+    /// When it was recorded, by the store's clock. It never goes backwards along the journal: after a clock was wrong
+    /// and far ahead, receipts are dated as that one was, until the right time has caught up.
     pub fn recorded_at(&self) -> Timestamp {
         self.recorded_at
     }
@@ -152,6 +155,36 @@ impl Receipt {
     /// The note of the request, if it had one.
     pub fn memo(&self) -> Option<&Memo> {
         self.memo.as_ref()
+    }
+
+    /// The command that was recorded, with its key, points and memo.
+    ///
+    /// Applied to the store that has the receipt it is a replay; applied to another, it has its effect there.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use pointstore::{PointStore, Points};
+    ///
+    /// let store = PointStore::temporary()?;
+    /// let first = store.grant(&"alice".parse()?, &"order-1".parse()?, Points::new(5)?)?;
+    /// let again = store.apply(&first.receipt().to_command())?;
+    /// assert!(again.is_replay());
+    /// assert_eq!(again.receipt(), first.receipt());
+    /// # Ok(()) }
+    /// ```
+    #[must_use]
+    pub fn to_command(&self) -> Command {
+        let (account, key) = (self.account.clone(), self.key.clone());
+        let command = match self.operation {
+            Operation::Grant => Command::grant(account, key, self.points),
+            Operation::Redeem => Command::redeem(account, key, self.points),
+        };
+        match &self.memo {
+            Some(memo) => command.with_memo(memo.clone()),
+            None => command,
+        }
     }
 }
 

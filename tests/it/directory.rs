@@ -9,6 +9,7 @@ mod creation;
 mod damage;
 mod identity;
 mod rollback;
+mod salvage;
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -164,3 +164,16 @@ fn i10_nobody_leads_after_the_poison_though_a_slow_leader_hands_over() {
     }
     assert_eq!(queue.close(SHORT), Ok(Some(cause("it hangs"))), "nobody leads");
 }
+
+/// A leader had chosen the next one, the queue was poisoned and that one answered, and only then was it told to lead:
+/// it led nobody, and waited for the answer that it had.
+#[test]
+fn i10_who_has_an_answer_takes_it_though_a_leader_had_chosen_it() {
+    let queue = Queue::default();
+    enter(&queue);
+    let (chosen, _) = enter(&queue);
+    queue.poison(&cause("it hangs"));
+    chosen.tell(Phase::Lead);
+    assert_eq!(queue.wait(&chosen, LONG), Ok(Phase::Done));
+    assert_eq!(answers(chosen.take()), not_attempted(&cause("it hangs")));
+}

@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::files::fault;
+use super::files::{self, fault};
 use crate::engine::Mark;
 use crate::error::{Fault, OpenError};
 use crate::journal::StoreId;
@@ -94,6 +94,9 @@ impl Watermark {
             }
         }
         let (at, slot) = best.ok_or_else(missing)?;
+        // After a kill it may be in the system's memory alone; the other slot, which is overwritten next, must not
+        // be the only one on the disk.
+        file.sync_data().map_err(|error| OpenError::Io(fault("sync", path, &error)))?;
         let watermark = Self {
             file,
             path: path.into(),
@@ -119,6 +122,7 @@ impl Watermark {
     /// Overwrites a slot after a group, and makes it durable where that is due at once: after the first
     /// group since opening, and when many have gone by.
     pub(super) fn advance(&mut self, mark: Mark) -> Result<(), Fault> {
+        files::check_in_place(&self.file, &self.path)?;
         self.write(mark, None)?;
         if self.settled && self.unsynced < SYNC_GROUPS {
             return Ok(());
@@ -149,10 +153,11 @@ impl Watermark {
     }
 }
 
-/// Whether the bytes of a watermark file, of whatever store, say that anything was ever acknowledged.
-pub(super) fn any_beyond_first(bytes: &[u8]) -> bool {
+/// The slots that can be read in the bytes of a watermark file, of whatever store.
+pub(super) fn marks(bytes: &[u8]) -> Vec<(StoreId, Mark)> {
     let distance = usize::try_from(SLOT_DISTANCE).unwrap_or(usize::MAX);
-    bytes.chunks(distance).filter_map(|slot| decode(slot.first_chunk()?)).any(|(_, slot)| slot.mark.next > 1)
+    let slots = bytes.chunks(distance).filter_map(|slot| decode(slot.first_chunk()?));
+    slots.map(|(store, slot)| (store, slot.mark)).collect()
 }
 
 fn encode(store: StoreId, slot: &Slot) -> [u8; SLOT_LEN] {
@@ -226,6 +231,10 @@ mod tests {
     use super::*;
 
     const STORE: StoreId = StoreId([0xab; 16]);
+
+    fn any_beyond_first(bytes: &[u8]) -> bool {
+        marks(bytes).iter().any(|(_, mark)| mark.next > 1)
+    }
 
     fn mark(next: u64) -> Mark {
         Mark { next, chain: 0x89ab_cdef }

@@ -1,0 +1,128 @@
+//! The locks of the commit layer and of the simulated engine: parking_lot's, or shuttle's where schedules are tried out.
+//!
+//! With `--cfg pointstore_shuttle` the crate's own tests decide which thread goes next at every lock; see
+//! `commit/schedules.rs`. No feature shows it, and nothing else is built with it.
+
+#[cfg(not(all(test, pointstore_shuttle)))]
+pub(crate) use self::real::{AtomicBool, Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard};
+#[cfg(all(test, pointstore_shuttle))]
+pub(crate) use self::scheduled::{AtomicBool, Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard};
+
+#[cfg(not(all(test, pointstore_shuttle)))]
+mod real {
+    pub(crate) use parking_lot::{Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard};
+    pub(crate) use std::sync::atomic::AtomicBool;
+}
+
+/// Shuttle's locks in the shape of parking_lot's: no lock is poisoned by a panic, and waiting borrows the guard.
+#[cfg(test)]
+#[cfg(pointstore_shuttle)]
+mod scheduled {
+    use std::ops::{Deref, DerefMut};
+    use std::sync::PoisonError;
+    use std::time::Duration;
+
+    use shuttle::rand::Rng;
+    use shuttle::sync as shuttled;
+
+    pub(crate) use shuttle::sync::RwLockReadGuard;
+    pub(crate) use shuttle::sync::atomic::AtomicBool;
+
+    #[derive(Debug, Default)]
+    pub(crate) struct Mutex<T>(shuttled::Mutex<T>);
+
+    impl<T> Mutex<T> {
+        pub(crate) fn new(value: T) -> Self {
+            Self(shuttled::Mutex::new(value))
+        }
+
+        pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
+            MutexGuard { mutex: self, held: Some(self.hold()) }
+        }
+
+        fn hold(&self) -> shuttled::MutexGuard<'_, T> {
+            self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        }
+    }
+
+    #[derive(Debug)]
+    pub(crate) struct MutexGuard<'a, T> {
+        mutex: &'a Mutex<T>,
+        /// None only while it waits.
+        held: Option<shuttled::MutexGuard<'a, T>>,
+    }
+
+    impl<T> Deref for MutexGuard<'_, T> {
+        type Target = T;
+
+        fn deref(&self) -> &T {
+            self.held.as_ref().expect("it is held")
+        }
+    }
+
+    impl<T> DerefMut for MutexGuard<'_, T> {
+        fn deref_mut(&mut self) -> &mut T {
+            self.held.as_mut().expect("it is held")
+        }
+    }
+
+    #[derive(Debug, Default)]
+    pub(crate) struct Condvar(shuttled::Condvar);
+
+    impl Condvar {
+        pub(crate) fn new() -> Self {
+            Self::default()
+        }
+
+        pub(crate) fn notify_one(&self) {
+            self.0.notify_one();
+        }
+
+        pub(crate) fn notify_all(&self) {
+            self.0.notify_all();
+        }
+
+        /// There is no time in a schedule: a limit of zero may be over at any moment, any other never is.
+        pub(crate) fn wait_for<T>(&self, guard: &mut MutexGuard<'_, T>, limit: Duration) -> Waited {
+            let over = limit.is_zero() && shuttle::rand::thread_rng().gen_ratio(1, 3);
+            let held = guard.held.take().expect("it is held");
+            guard.held = Some(if over {
+                drop(held);
+                shuttle::thread::yield_now();
+                guard.mutex.hold()
+            } else {
+                self.0.wait(held).unwrap_or_else(PoisonError::into_inner)
+            });
+            Waited { over }
+        }
+    }
+
+    /// How a wait ended.
+    #[derive(Clone, Copy, Debug)]
+    pub(crate) struct Waited {
+        over: bool,
+    }
+
+    impl Waited {
+        pub(crate) fn timed_out(self) -> bool {
+            self.over
+        }
+    }
+
+    #[derive(Debug)]
+    pub(crate) struct RwLock<T>(shuttled::RwLock<T>);
+
+    impl<T> RwLock<T> {
+        pub(crate) fn new(value: T) -> Self {
+            Self(shuttled::RwLock::new(value))
+        }
+
+        pub(crate) fn read(&self) -> RwLockReadGuard<'_, T> {
+            self.0.read().unwrap_or_else(PoisonError::into_inner)
+        }
+
+        pub(crate) fn write(&self) -> shuttled::RwLockWriteGuard<'_, T> {
+            self.0.write().unwrap_or_else(PoisonError::into_inner)
+        }
+    }
+}
