@@ -7,12 +7,17 @@ use std::time::Instant;
 use pointstore_torture::child::{Tools, judge};
 use pointstore_torture::files::{self, Scratch};
 use pointstore_torture::rig::{Rig, Tally};
-use pointstore_torture::{damage, kill, power, window};
+use pointstore_torture::{damage, faults, kill, power, window};
 
 type Part = fn(&Rig) -> Result<(), String>;
 
-const PARTS: [(&str, Part); 4] =
-    [("kill", kill::part), ("power", power::part), ("window", window::part), ("damage", damage::part)];
+const PARTS: [(&str, Part); 5] = [
+    ("kill", kill::part),
+    ("power", power::part),
+    ("window", window::part),
+    ("faults", faults::part),
+    ("damage", damage::part),
+];
 
 struct Options {
     rounds: u64,
