@@ -11,6 +11,7 @@ pub mod judge;
 pub mod kill;
 pub mod luck;
 pub mod power;
+pub mod real;
 pub mod retry;
 pub mod rig;
 pub mod strike;
