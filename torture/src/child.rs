@@ -149,7 +149,7 @@ impl<'a> Job<'a> {
         // SAFETY: between fork and exec only async-signal-safe calls are made.
         unsafe {
             command.pre_exec(move || {
-                limit(libc::RLIMIT_CORE, Some(0))?;
+                end_with_the_rig()?;
                 limit(libc::RLIMIT_FSIZE, file_size)?;
                 limit(libc::RLIMIT_NOFILE, files)?;
                 if file_size.is_some() {
@@ -163,6 +163,16 @@ impl<'a> Job<'a> {
 
     fn end(&self, command: Command) -> Result<Ended, String> {
         wait(command, self.kill_after, self.patience)
+    }
+}
+
+/// A child does not outlive the thread that started it, and leaves no core.
+fn end_with_the_rig() -> io::Result<()> {
+    limit(libc::RLIMIT_CORE, Some(0))?;
+    // SAFETY: sets a flag of this process, with plain numbers.
+    match unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
     }
 }
 

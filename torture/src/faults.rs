@@ -13,7 +13,7 @@ use crate::luck::Luck;
 use crate::rig::{May, Rig, State};
 use crate::trace::Op;
 use crate::work::{Load, Run};
-use crate::{power, trace, under, wider};
+use crate::{power, tight, trace, under, wider};
 
 /// What a command may be answered while something fails.
 const ANSWERS: [&str; 6] =
@@ -54,6 +54,7 @@ pub fn part(rig: &Rig) -> Result<(), String> {
         pages_that_look_clean(rig, &mut rig.luck(&[10, case]), &counts)?;
     }
     wider::all(rig)?;
+    tight::all(rig)?;
     under::all(rig)
 }
 

@@ -15,6 +15,7 @@ pub mod real;
 pub mod retry;
 pub mod rig;
 pub mod strike;
+pub mod tight;
 pub mod trace;
 pub mod under;
 pub mod wider;

@@ -103,7 +103,7 @@ fn full_disk(rig: &Rig, case: u64) -> Result<(), String> {
 pub struct Mount(std::path::PathBuf);
 
 impl Mount {
-    fn tmpfs(at: &Path, kib: u64) -> Result<Self, String> {
+    pub fn tmpfs(at: &Path, kib: u64) -> Result<Self, String> {
         mount(Command::new("mount").args(["-t", "tmpfs", "-o", &format!("size={kib}k"), "torture"]).arg(at))?;
         Ok(Self(at.into()))
     }
