@@ -7,6 +7,9 @@ use pointstore::{ApplyError, Command, Operation, Outcome, Receipt};
 
 use crate::work::{Load, Run};
 
+/// Ends a line that was never said to its end.
+pub const CUT: char = '\u{18}';
+
 /// A receipt with everything in it, as a line.
 pub fn receipt_text(receipt: &Receipt) -> String {
     format!(
@@ -90,7 +93,7 @@ impl Acks {
     pub fn parse(text: &[u8]) -> Result<Self, String> {
         let mut acks = Self::default();
         let whole = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |last| last + 1);
-        for line in String::from_utf8_lossy(&text[..whole]).lines() {
+        for line in String::from_utf8_lossy(&text[..whole]).lines().filter(|line| !line.ends_with(CUT)) {
             acks.line(line).ok_or_else(|| format!("cannot read: {line}"))?;
         }
         Ok(acks)

@@ -125,11 +125,13 @@ fn exchange(disk: &mut Listing, with: &Listing, names: &[&PathBuf]) {
     }
 }
 
-/// Whether what counts is all of the other store: its journal, and what the store knows of itself.
-fn is_the_whole(names: &[&PathBuf], all: &[PathBuf]) -> bool {
-    let is_taken =
-        |end: &str| all.iter().filter(|name| name.ends_with(end)).all(|name| names.contains(&name));
-    names.len() == all.len() || ["db", "WATERMARK", "FORMAT"].iter().all(|end| is_taken(end))
+/// Whether what counts is all of the other store: its journal, and what it knows of itself.
+fn is_the_whole(names: &[&PathBuf], all: &[PathBuf], with: &Listing) -> bool {
+    let is_taken = |end: &str| {
+        let mut there = all.iter().filter(|name| name.ends_with(end) && with.contains_key(*name));
+        there.all(|name| names.contains(&name))
+    };
+    names.len() == all.len() || ["db", "WATERMARK", "FORMAT", "CURRENT"].iter().all(|end| is_taken(end))
 }
 
 fn damage(rig: &Rig, luck: &mut Luck, base: &Base, other: &Base) -> Result<Option<State>, String> {
@@ -148,7 +150,7 @@ fn damage(rig: &Rig, luck: &mut Luck, base: &Base, other: &Base) -> Result<Optio
                 names.push(luck.one_of(&all));
             }
             let whole = luck.once_in(6);
-            if whole || is_the_whole(&names, &all) {
+            if whole || is_the_whole(&names, &all, with) {
                 // Only somebody outside can know.
                 names = all.iter().collect();
                 (may, truth) = (May::OnlyRefuse(&["RolledBack"]), None);

@@ -31,7 +31,7 @@ enum Phase {
 }
 
 /// The calls that fail, how, and what one of their files is called.
-const CALLS: [(&str, &[&str]); 11] = [
+const CALLS: [(&str, &[&str]); 12] = [
     ("write", &["EIO", "ENOSPC", "short"]),
     ("pwrite64", &["EIO", "ENOSPC", "short"]),
     ("fsync", &["EIO"]),
@@ -42,6 +42,7 @@ const CALLS: [(&str, &[&str]); 11] = [
     ("pread64", &["EIO", "short"]),
     ("rename", &["EIO", "ENOSPC"]),
     ("mkdir", &["ENOSPC"]),
+    ("unlink", &["EIO"]),
     ("ftruncate", &["EIO"]),
 ];
 

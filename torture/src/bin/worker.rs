@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use pointstore::{ApplyError, AtomicError, ErrorKind, Outcome, PointStore};
-use pointstore_torture::acks::{answer_line, receipt_text};
+use pointstore_torture::acks::{CUT, answer_line, receipt_text};
 use pointstore_torture::judge;
 use pointstore_torture::luck::Luck;
 use pointstore_torture::work::{Load, Request, Run};
@@ -82,7 +82,8 @@ fn open(folder: &Path, load: Load) -> PointStore {
 
 fn work(folder: &Path, run: &Run, leave: bool) {
     let Run { seed, number, load, threads, steps } = *run;
-    say(&format!("begin\t{}\t{seed}\t{number}\t{threads}\t{steps}\n", load.name()));
+    // An earlier run on the same store may have been killed in the middle of a line.
+    say(&format!("{CUT}\nbegin\t{}\t{seed}\t{number}\t{threads}\t{steps}\n", load.name()));
     let store = open(folder, load);
     say(&format!("seen\t{}\n", store.position()));
     let done = AtomicBool::new(load == Load::ReadOnly);
