@@ -169,10 +169,16 @@ fn damage(rig: &Rig, luck: &mut Luck, base: &Base, other: &Base) -> Result<Optio
             format!("removed {name:?}")
         }
         _ => {
-            let mut all = Vec::new();
+            let (mut all, mut struck) = (Vec::new(), Vec::new());
             // Now and then in several places.
             for _ in 0..1 + luck.below(2) * luck.below(3) {
                 let name = pick(&disk, luck);
+                // Its newest slot and the end of the log at once: nobody is left who knows of that end.
+                let beside = |other: &PathBuf| name.ends_with("WATERMARK") != other.ends_with("WATERMARK");
+                if struck.iter().any(beside) {
+                    continue;
+                }
+                struck.push(name.clone());
                 if let Some(Some(bytes)) = disk.get_mut(&name) {
                     let blow = *luck.one_of(&strike::ALL);
                     all.push(format!("{name:?} {}", strike::strike(blow, bytes, luck)));
