@@ -288,13 +288,15 @@ impl Directory {
         }
     }
 
-    /// Removes what openings that were cut short have left. Any other generation may be evidence, and stays until
-    /// the store is open.
+    /// Removes what openings that were cut short have left. Any generation without such a mark may be evidence, and
+    /// stays until the store is open.
     pub(super) fn remove_unfinished_copies(&self, current: &Generation) -> Result<(), OpenError> {
-        for copy in self.generations()?.iter().filter(|other| other.number() != current.number()) {
-            if self.copy_mark(copy).exists() {
-                self.remove_copy(copy);
-            }
+        let marks = self.names()?.into_iter().filter_map(|name| {
+            let number = Generation::number_of(name.strip_suffix(".copy")?)?;
+            (number != current.number()).then(|| Generation::numbered(&self.path, number))
+        });
+        for copy in marks {
+            self.remove_copy(&copy);
         }
         Ok(())
     }
@@ -322,15 +324,18 @@ impl Directory {
 
     /// All generations there are.
     pub(super) fn generations(&self) -> Result<Vec<Generation>, OpenError> {
+        let numbers = self.names()?.into_iter().filter_map(|name| Generation::number_of(&name));
+        Ok(numbers.map(|number| Generation::numbered(&self.path, number)).collect())
+    }
+
+    /// What is in the directory, as far as its names are text.
+    fn names(&self) -> Result<Vec<String>, OpenError> {
         let failed = |error: io::Error| OpenError::Io(fault("list", &self.path, &error));
-        let mut generations = Vec::new();
-        for entry in fs::read_dir(&self.path).map_err(failed)? {
-            let name = entry.map_err(failed)?.file_name();
-            if let Some(number) = name.to_str().and_then(Generation::number_of) {
-                generations.push(Generation::numbered(&self.path, number));
-            }
-        }
-        Ok(generations)
+        let entries = fs::read_dir(&self.path).map_err(failed)?;
+        entries
+            .filter_map(|entry| entry.map(|entry| entry.file_name().into_string().ok()).transpose())
+            .collect::<io::Result<_>>()
+            .map_err(failed)
     }
 }
 
