@@ -116,12 +116,17 @@ impl Overlay {
     }
 }
 
+/// Commands that one group decides at most: those that are refused take no room in it, and must not keep those who
+/// wait behind them.
+const DECISIONS_MAX: usize = 4096;
+
 /// A group while it is decided.
 #[derive(Debug)]
 pub(super) struct Draft<'a> {
     index: &'a Index,
     engine: &'a dyn Engine,
     time: Timestamp,
+    decisions: usize,
     pub(super) overlay: Overlay,
     pub(super) packer: Packer,
 }
@@ -138,7 +143,7 @@ pub(super) enum Fit {
 impl<'a> Draft<'a> {
     /// An empty group behind the published state.
     pub(super) fn new(index: &'a Index, engine: &'a dyn Engine, time: Timestamp, limits: Limits) -> Self {
-        Self { index, engine, time, overlay: Overlay::default(), packer: Packer::new(limits) }
+        Self { index, engine, time, decisions: 0, overlay: Overlay::default(), packer: Packer::new(limits) }
     }
 
     /// Decides as much of a request as there is room for.
@@ -151,12 +156,16 @@ impl<'a> Draft<'a> {
 
     fn decide_each(&mut self, each: &mut Each) -> Fit {
         while let Some(prepared) = each.next() {
+            if self.decisions >= DECISIONS_MAX {
+                return Fit::Part;
+            }
             let answer = match self.decide_one(prepared) {
                 Ok(answer) => answer,
                 Err(Full::Group) if !self.packer.is_empty() => return Fit::Part,
                 Err(full) => Err(unwritable(full).into()),
             };
             each.answer(answer);
+            self.decisions = self.decisions.saturating_add(1);
         }
         Fit::Whole
     }

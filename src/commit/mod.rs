@@ -20,12 +20,12 @@ use std::time::Duration;
 use self::queue::Queue;
 use self::request::{Atomic, Each, Prepared, Work};
 use crate::engine::{Engine, Mark};
-use crate::error::{ApplyError, AtomicError, Fault, StorageError};
+use crate::error::{ApplyError, AtomicError, Fault, ReadError, StorageError};
 use crate::index::{Index, KeyHasher};
 use crate::limits::Limits;
 use crate::rules::{self, Known, ListKeys};
 use crate::sync::{Mutex, RwLock, RwLockReadGuard};
-use crate::types::{Clock, Command, Entry, InvalidCommand, Outcome};
+use crate::types::{Clock, Command, InvalidCommand, Outcome};
 
 pub(crate) use self::lookup::{Places, read_bytes, read_page};
 
@@ -152,13 +152,17 @@ impl Committer {
     /// Applies a list as a whole or not at all.
     pub(crate) fn apply_atomic(&self, commands: &[Command]) -> Result<Vec<Outcome>, AtomicError> {
         self.check_list(commands).map_err(|error| AtomicError::new(None, error))?;
+        if commands.is_empty() {
+            return Ok(Vec::new());
+        }
         if self.is_closed() {
             return Err(AtomicError::new(None, StorageError::Closed));
         }
         let mut prepared = Vec::with_capacity(commands.len());
         let mut saved = Vec::with_capacity(commands.len());
         for (command, places) in self.look_up(commands) {
-            let found = self.read_saved(&command, &places).map_err(|e| AtomicError::new(None, e))?;
+            let found = self.closed_or(command.read_saved(&*self.engine, &places));
+            let found = found.map_err(|error| AtomicError::new(None, error))?;
             prepared.push(command);
             saved.push(found);
         }
@@ -197,7 +201,8 @@ impl Committer {
         if places.is_empty() {
             return None;
         }
-        match self.read_saved(prepared, places) {
+        match self.closed_or(prepared.read_saved(&*self.engine, places)) {
+            Err(ReadError::Closed) => Some(Err(StorageError::Closed.into())),
             Err(error) => Some(Err(error.into())),
             Ok(saved) => match rules::resolve(saved, &prepared.command) {
                 Known::New => None,
@@ -207,12 +212,9 @@ impl Committer {
         }
     }
 
-    /// Reads what is saved under a command's key. Where that fails while the store is being closed, it fails because
-    /// of that.
-    fn read_saved(&self, prepared: &Prepared, places: &Places) -> Result<Option<Entry>, StorageError> {
-        prepared
-            .read_saved(&*self.engine, places)
-            .map_err(|error| if self.is_closed() { StorageError::Closed } else { error.into() })
+    /// A read that failed while the store was being closed failed because of that.
+    pub(crate) fn closed_or<T>(&self, read: Result<T, ReadError>) -> Result<T, ReadError> {
+        read.map_err(|error| if self.is_closed() { ReadError::Closed } else { error })
     }
 
     /// Ends it: what is queued is still served, then the engine is closed. Further calls get the same answer.

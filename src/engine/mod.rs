@@ -9,6 +9,7 @@ pub(crate) mod sim;
 mod sled;
 
 use std::fmt::Debug;
+use std::path::Path;
 
 use crate::error::Fault;
 use crate::journal::StoreId;
@@ -86,6 +87,9 @@ pub(crate) trait Engine: Send + Sync + Debug {
 
     /// Hands the page with this first number to `read`, unless there is none.
     fn page(&self, first: u64, read: &mut dyn FnMut(&[u8])) -> Result<(), Fault>;
+
+    /// Whether a path lies within what it keeps, where nothing else may be put.
+    fn keeps(&self, path: &Path) -> bool;
 
     /// Ends it in order, with everything durable; `None` ends it without writing, as after an error.
     fn close(&self, mark: Option<Mark>) -> Result<(), Fault>;

@@ -4,6 +4,7 @@
 //! hold the [`SimDisk`]; a store opened on it holds an engine that ends when the power does.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::path::Path;
 use std::sync::Arc;
 
 use super::{Engine, Found, Mark, NewPage, Shortage};
@@ -414,6 +415,10 @@ impl Engine for SimEngine {
             read(&page);
         }
         Ok(())
+    }
+
+    fn keeps(&self, _path: &Path) -> bool {
+        false
     }
 
     fn close(&self, mark: Option<Mark>) -> Result<(), Fault> {

@@ -47,6 +47,50 @@ impl ApplyError {
         self.kind().is_transient()
     }
 
+    /// Whether nothing more can be written until the store is closed and opened again; see
+    /// [`StorageError::needs_reopen`].
+    ///
+    /// # Examples
+    ///
+    /// A caller that carries on after a failure. The retry has the same key, so it does not matter whether the
+    /// first attempt happened:
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use pointstore::{ApplyError, Command, Outcome, PointStore, Points};
+    ///
+    /// /// `store` is shared; every user of it goes through here.
+    /// fn apply(
+    ///     store: &mut PointStore,
+    ///     path: &std::path::Path,
+    ///     command: &Command,
+    /// ) -> Result<Outcome, Box<dyn std::error::Error>> {
+    ///     match store.apply(command) {
+    ///         Err(error) if error.needs_reopen() => {
+    ///             // It failed before, and says so again: that is expected here. Other clones are ended with it.
+    ///             let _ = store.close();
+    ///             // Never a new store in the place of one that was there.
+    ///             *store = PointStore::builder().create(false).open(path)?;
+    ///             Ok(store.apply(command)?)
+    ///         }
+    ///         answer => Ok(answer?),
+    ///     }
+    /// }
+    ///
+    /// let folder = tempfile::tempdir()?;
+    /// let mut store = PointStore::open(folder.path())?;
+    /// store.close()?; // As good as a failure.
+    /// let command = Command::grant("alice".parse()?, "order-1".parse()?, Points::new(5)?);
+    /// assert!(!apply(&mut store, folder.path(), &command)?.is_replay());
+    /// # Ok(()) }
+    /// ```
+    pub fn needs_reopen(&self) -> bool {
+        match self {
+            Self::Storage(error) => error.needs_reopen(),
+            Self::Invalid(_) | Self::Refused(_) => false,
+        }
+    }
+
     /// The refusal, when it is one.
     pub fn refusal(&self) -> Option<&Refusal> {
         match self {

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use serde::Serialize;
+
 /// What an error means for the caller, whichever operation it came from.
 ///
 /// | kind | what happened | transient | what the caller does |
@@ -9,14 +11,15 @@ use std::fmt;
 /// | [`Invalid`](Self::Invalid) | the input can never be accepted | no | correct the input; this is final |
 /// | [`KeyReused`](Self::KeyReused) | the key stands for another request; nothing changed | no | find out which of the two was meant; this is final |
 /// | [`Rejected`](Self::Rejected) | a rule of the ledger refused the request; nothing changed, the key is unused | no | tell whoever asked; this is final |
-/// | [`Busy`](Self::Busy) | a front has no room for more work; nothing was attempted | yes | wait, then retry the same command |
-/// | [`NotAttempted`](Self::NotAttempted) | nothing was written | yes | retry the same command |
-/// | [`OutcomeUnknown`](Self::OutcomeUnknown) | the command may or may not have been applied | yes | open the store again, then retry with the *same* key |
+/// | [`Busy`](Self::Busy) | for what is built in front of a store: it has no room for more work; nothing was attempted | yes | wait, then retry the same command |
+/// | [`NotAttempted`](Self::NotAttempted) | nothing was written: the disk is full, or the store failed just before | yes | retry the same command; after a failure, close the store and open it again first |
+/// | [`OutcomeUnknown`](Self::OutcomeUnknown) | the command may or may not have been applied | yes | close the store, open it again, then retry with the *same* key |
 /// | [`Corrupt`](Self::Corrupt) | stored data is damaged or missing; the evidence is kept | no | stop, keep the directory, restore a backup |
-/// | [`Closed`](Self::Closed) | this handle is finished | no | open the store again, then retry with the same key |
+/// | [`Closed`](Self::Closed) | this handle is finished | no | close it if that was not you, open the store again, then retry with the same key |
 /// | [`Unavailable`](Self::Unavailable) | it could not be done now (failed read, store in use, disk full at opening); nothing changed | yes | remove the cause if it lasts, then try again |
 ///
-/// *Transient* means that the same call can succeed later without anyone changing the request.
+/// *Transient* means that the same request can succeed later without anyone changing it. Whether the handle has to be
+/// replaced for that says [`ApplyError::needs_reopen`](crate::ApplyError::needs_reopen); it has an example.
 ///
 /// # Examples
 ///
@@ -27,7 +30,8 @@ use std::fmt;
 /// assert_eq!(error.kind(), ErrorKind::Invalid);
 /// assert!(!error.kind().is_transient());
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ErrorKind {
     /// The input can never be accepted.
@@ -36,7 +40,7 @@ pub enum ErrorKind {
     KeyReused,
     /// A rule of the ledger refused the request; nothing changed, and the key is not used up.
     Rejected,
-    /// A front has no room for more work. The store itself never answers this.
+    /// What is built in front of a store has no room for more work. The store itself never answers this.
     Busy,
     /// Nothing was written; the same command can be tried again.
     NotAttempted,
@@ -51,7 +55,7 @@ pub enum ErrorKind {
 }
 
 impl ErrorKind {
-    /// Whether the same call can succeed later without a change to the request.
+    /// Whether the same request can succeed later without a change, perhaps on a store that was opened again.
     ///
     /// # Examples
     ///

@@ -99,7 +99,7 @@ mod tests {
             (BackupError::from(ReadError::Closed), "store is closed", ErrorKind::Closed),
             (
                 OpenError::Foreign { path }.into(),
-                r#"directory is not empty and not a store path="/srv/backup""#,
+                r#"path holds something else than a store path="/srv/backup""#,
                 ErrorKind::Invalid,
             ),
             (

@@ -15,7 +15,7 @@ use super::{ErrorKind, Fault};
 /// use pointstore::{ErrorKind, OpenError};
 ///
 /// let error = OpenError::Foreign { path: "/srv/photos".into() };
-/// assert_eq!(error.to_string(), r#"directory is not empty and not a store path="/srv/photos""#);
+/// assert_eq!(error.to_string(), r#"path holds something else than a store path="/srv/photos""#);
 /// assert_eq!(error.kind(), ErrorKind::Invalid);
 /// assert!(OpenError::AlreadyOpen { path: "/srv/points".into() }.is_transient());
 /// ```
@@ -23,13 +23,22 @@ use super::{ErrorKind, Fault};
 #[non_exhaustive]
 pub enum OpenError {
     /// Another handle, in this process or another, has the store open. Use that one, or wait until it is closed.
+    ///
+    /// A handle that failed still has it open: close it, or drop every clone of it.
     #[error("store is already open path={path:?}")]
     AlreadyOpen {
         /// The directory.
         path: PathBuf,
     },
-    /// The directory holds something else than a store. It was left untouched: give an empty or a new one.
-    #[error("directory is not empty and not a store path={path:?}")]
+    /// There is no store, and none was to be made: the path is wrong, or a volume is not mounted. Nothing was made.
+    #[error("no store is there path={path:?}")]
+    Missing {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// There is something else than a store. It was left untouched: give an empty or a new directory. In a fresh volume
+    /// with `lost+found`, that is a folder below its root.
+    #[error("path holds something else than a store path={path:?}")]
     Foreign {
         /// The directory.
         path: PathBuf,
@@ -92,7 +101,10 @@ impl OpenError {
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::AlreadyOpen { .. } | Self::DiskFull { .. } | Self::Io(_) => ErrorKind::Unavailable,
-            Self::Foreign { .. } | Self::NewerFormat { .. } | Self::Unsupported { .. } => ErrorKind::Invalid,
+            Self::Missing { .. }
+            | Self::Foreign { .. }
+            | Self::NewerFormat { .. }
+            | Self::Unsupported { .. } => ErrorKind::Invalid,
             Self::RolledBack { .. } | Self::Corrupt { .. } | Self::MissingWatermark { .. } => {
                 ErrorKind::Corrupt
             }
@@ -143,7 +155,7 @@ mod tests {
         let messages: Vec<_> = all().iter().map(|(error, _)| error.to_string()).collect();
         assert_snapshot!(messages.join("\n"), @r#"
         store is already open path="/srv/points"
-        directory is not empty and not a store path="/srv/points"
+        path holds something else than a store path="/srv/points"
         store has a newer format found=2 supported=1
         journal was rolled back or exchanged: journal is behind its watermark expected_entries=9 found_entries=7
         store is damaged: checksum differs
@@ -166,7 +178,7 @@ mod tests {
     #[test]
     fn a_path_with_a_line_break_stays_on_its_line() {
         let path = PathBuf::from("/srv/a\nb");
-        assert_snapshot!(OpenError::Foreign { path }, @r#"directory is not empty and not a store path="/srv/a\nb""#);
+        assert_snapshot!(OpenError::Foreign { path }, @r#"path holds something else than a store path="/srv/a\nb""#);
     }
 
     #[test]

@@ -32,9 +32,9 @@ pub enum StorageError {
         /// Bytes that must be free.
         needed: u64,
     },
-    /// Writing or syncing failed on the way: the command may or may not be applied. Open the store again, then retry
+    /// Writing or syncing failed on the way: the command may or may not be applied. Close the store, open it again, then retry
     /// with the same key.
-    #[error("outcome is unknown, open the store again and retry with the same key")]
+    #[error("outcome is unknown, close the store, open it again and retry with the same key")]
     OutcomeUnknown(#[source] Fault),
     /// The store was closed. Open it again, then retry with the same key.
     #[error("store is closed")]
@@ -56,6 +56,27 @@ impl StorageError {
             Self::OutcomeUnknown(_) => ErrorKind::OutcomeUnknown,
             Self::Closed | Self::Poisoned(_) => ErrorKind::Closed,
             Self::Read(error) => error.kind(),
+        }
+    }
+
+    /// Whether nothing more can be written until the store is closed and opened again.
+    ///
+    /// True after a failure that ended writing, and for a handle that is closed; false for a full disk, where the
+    /// same handle goes on once there is room, and for a read that failed.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use pointstore::StorageError;
+    ///
+    /// assert!(StorageError::Closed.needs_reopen());
+    /// assert!(!StorageError::DiskFull { available: 0, needed: 1 }.needs_reopen());
+    /// ```
+    pub fn needs_reopen(&self) -> bool {
+        match self {
+            Self::NotAttempted(_) | Self::OutcomeUnknown(_) | Self::Closed | Self::Poisoned(_) => true,
+            Self::DiskFull { .. } => false,
+            Self::Read(error) => matches!(error, ReadError::Closed),
         }
     }
 
@@ -137,7 +158,7 @@ mod tests {
             StorageError::DiskFull { available, needed },
             @"not enough free space, nothing was written available_bytes=10 needed_bytes=20"
         );
-        assert_snapshot!(StorageError::OutcomeUnknown(fault()), @"outcome is unknown, open the store again and retry with the same key");
+        assert_snapshot!(StorageError::OutcomeUnknown(fault()), @"outcome is unknown, close the store, open it again and retry with the same key");
         assert_snapshot!(StorageError::Closed, @"store is closed");
         assert_snapshot!(StorageError::Poisoned(fault()), @"store is closed after an earlier failure");
         assert_snapshot!(StorageError::Read(corrupt()), @"stored entries are damaged: checksum differs entry=41");

@@ -92,8 +92,8 @@ impl Index {
 
 /// The keyed hash of names.
 ///
-/// Its key is random in each process and no hash leaves it, so nobody can choose names that collide. Should some
-/// collide all the same, looking them up is slow and never wrong.
+/// Its key is random in each process and no hash leaves it, which makes it hard to choose names that collide. Should
+/// some collide all the same, looking them up is slow and never wrong.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct KeyHasher(RandomState);
 

@@ -7,6 +7,7 @@ use std::thread;
 
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
+use parking_lot::Mutex;
 
 use super::sharded::Sharded;
 
@@ -50,17 +51,24 @@ impl Receipts {
         self.len = self.len.saturating_add(len as u64);
         let (low, high) = self.table.halves();
         let (low_entries, high_entries) = entries.split_at_checked(low.len()).unwrap_or((entries, &[]));
-        if len < MANY {
-            let mut seen = insert_all(low, low_entries);
-            seen.append(&mut insert_all(high, high_entries));
-            return seen;
-        }
-        thread::scope(|scope| {
-            let other = scope.spawn(|| insert_all(high, high_entries));
-            let mut seen = insert_all(low, low_entries);
-            seen.append(&mut other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        let high = Mutex::new((high, Vec::new()));
+        let insert_high = || {
+            let (parts, seen) = &mut *high.lock();
+            *seen = insert_all(std::mem::take(parts), high_entries);
+        };
+        let mut seen = thread::scope(|scope| {
+            // Where no thread can be had, both halves are done here.
+            let other = (len >= MANY).then(|| {
+                thread::Builder::new().name("pointstore-index".into()).spawn_scoped(scope, insert_high)
+            });
+            let seen = insert_all(low, low_entries);
+            if !matches!(other, Some(Ok(_))) {
+                insert_high();
+            }
             seen
-        })
+        });
+        seen.append(&mut high.into_inner().1);
+        seen
     }
 
     /// The numbers of the entries whose key has this hash; nearly always one or none.
@@ -89,8 +97,9 @@ fn insert_all(parts: &mut [HashTable<Slot>], entries: &[Vec<(u64, u64)>]) -> Vec
                 Entry::Vacant(place) => {
                     place.insert(slot);
                 }
-                Entry::Occupied(place) => {
-                    seen.push((place.get().number, *number));
+                Entry::Occupied(_) => {
+                    let same = part.iter_hash(*hash).filter(|other| other.hash == *hash);
+                    seen.extend(same.map(|earlier| (earlier.number, *number)));
                     part.insert_unique(*hash, slot, |slot| slot.hash);
                 }
             }

@@ -119,6 +119,12 @@ impl Audit {
         if self.group.len() >= GROUP_PAGES_MAX {
             return Err(finding(first, "a group has too many pages"));
         }
+        let agree = |other: &PageFacts| {
+            (other.header.group_len, other.header.time) == (page.header.group_len, page.header.time)
+        };
+        if !self.group.first().is_none_or(agree) {
+            return Err(finding(first, "the pages of a group do not agree"));
+        }
         let ends_group = page.ends_group;
         self.next_page = page.end;
         self.group.push(page);

@@ -60,7 +60,7 @@ impl BackupReport {
 }
 
 impl PointStore {
-    /// Copies the store as it is now into a directory that does not exist yet or is empty.
+    /// Copies the store as it is now into a directory that does not exist yet or is empty, outside the store's own.
     ///
     /// Commands and reads go on meanwhile; what is acknowledged after the call began is not in the copy. The
     /// copy is a store of its own with the same identity: open it, or keep it. Do not write to both.
@@ -75,6 +75,10 @@ impl PointStore {
     pub fn backup(&self, to: impl AsRef<Path>) -> Result<BackupReport, BackupError> {
         self.check_open()?;
         let committer = &self.inner.committer;
+        if committer.engine().keeps(to.as_ref()) {
+            let what = "a backup cannot be made inside the store itself";
+            return Err(OpenError::Unsupported { what: what.into() }.into());
+        }
         let tail = committer.published().tail;
         let copy = self.inner.builder.engine(to.as_ref(), Missing::Copy(committer.engine().store()))?;
         let mut next = 1;

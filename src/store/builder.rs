@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::report::Progress;
 use super::{PointStore, open};
-use crate::engine::{Mark, Missing, SledEngine, SledOptions};
+use crate::engine::{Engine, Mark, Missing, SledEngine, SledOptions};
 use crate::error::OpenError;
 use crate::journal::Chain;
 use crate::limits::Limits;
@@ -31,12 +31,12 @@ type OnProgress = Arc<dyn Fn(Progress) + Send + Sync>;
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// use pointstore::{ErrorKind, PointStore};
+/// use pointstore::{OpenError, PointStore};
 ///
 /// let folder = tempfile::tempdir()?;
 /// // Nothing is there yet, and nothing is to be made.
 /// let error = PointStore::builder().create(false).open(folder.path().join("points")).unwrap_err();
-/// assert_eq!(error.kind(), ErrorKind::Unavailable);
+/// assert!(matches!(error, OpenError::Missing { .. }));
 ///
 /// let store = PointStore::builder().cache_bytes(16 << 20).open(folder.path().join("points"))?;
 /// assert!(store.opened().created());
@@ -69,6 +69,9 @@ impl Default for Builder {
 
 impl Builder {
     /// Whether a store is made where there is none; it is, unless this says otherwise.
+    ///
+    /// Once a store has been set up, open it with `create(false)`, above all when opening it again after a failure:
+    /// where its volume is not mounted, a new and empty store would grant everything a second time.
     #[must_use]
     pub fn create(mut self, create: bool) -> Self {
         self.create = create;
@@ -86,6 +89,9 @@ impl Builder {
     }
 
     /// Where the store reads the time; the system's clock unless set.
+    ///
+    /// Receipts are dated by it, and [`OpenReport::took`](crate::OpenReport::took) is measured by it; waiting is not.
+    /// A store's time never goes back: after one wrong reading in the far future, everything is dated then.
     ///
     /// # Examples
     ///
@@ -111,7 +117,8 @@ impl Builder {
     /// Refuses a store whose journal does not reach a position that the caller remembers, or differs before it.
     ///
     /// The store itself sees when files of it are lost or put back. It cannot see when the whole directory is
-    /// replaced by an older copy of itself: for that, keep [`PointStore::position`] somewhere else.
+    /// replaced by an older copy of itself: for that, keep [`PointStore::position`] somewhere else. Where entries are
+    /// expected, no new store is made, whatever [`create`](Self::create) says.
     ///
     /// # Examples
     ///
@@ -138,7 +145,8 @@ impl Builder {
 
     /// Calls `report` now and then while the store is opened, on the opening thread.
     ///
-    /// A large store takes a while: everything in it is read and checked. See [`Progress`] for an example.
+    /// A large store takes a while: everything in it is read and checked. If it panics, opening is given up as if
+    /// the process had ended. See [`Progress`] for an example.
     #[must_use]
     pub fn on_progress(mut self, report: impl Fn(Progress) + Send + Sync + 'static) -> Self {
         self.on_progress = Some(Arc::new(report));
@@ -164,9 +172,11 @@ impl Builder {
     /// [`OpenError`] says what is wrong with the directory and what to do about it. Whatever it is, the bytes
     /// that were there stay as they were.
     pub fn open(&self, path: impl AsRef<Path>) -> Result<PointStore, OpenError> {
-        let missing = if self.create { Missing::Create } else { Missing::Refuse };
+        let nothing_expected = self.least.is_none_or(|least| least.entries() == 0);
+        let missing = if self.create && nothing_expected { Missing::Create } else { Missing::Refuse };
+        let start = self.clock.monotonic();
         let engine = self.engine(path.as_ref(), missing)?;
-        self.open_on(Box::new(engine))
+        self.open_on(Box::new(engine), start)
     }
 
     /// The engine in a directory, not judged yet.
@@ -177,8 +187,8 @@ impl Builder {
     }
 
     /// Opens what an engine holds.
-    pub(super) fn open_on(&self, engine: Box<dyn crate::engine::Engine>) -> Result<PointStore, OpenError> {
-        let (committer, report) = open::open(engine, self)?;
+    fn open_on(&self, engine: Box<dyn Engine>, start: Duration) -> Result<PointStore, OpenError> {
+        let (committer, report) = open::open(engine, self, start)?;
         Ok(PointStore::new(committer, report, self.clone()))
     }
 
@@ -189,7 +199,8 @@ impl Builder {
     /// As [`Builder::open`], and whatever the disk was told to do.
     #[cfg(any(test, feature = "testing"))]
     pub fn open_simulated(&self, disk: &crate::testing::SimDisk) -> Result<PointStore, OpenError> {
-        self.open_on(Box::new(disk.open()?))
+        let start = self.clock.monotonic();
+        self.open_on(Box::new(disk.open()?), start)
     }
 
     /// Makes pages, groups and lists as small as they can be, so that a test meets their edges soon.

@@ -37,8 +37,12 @@ pub use self::verify::VerifyReport;
 /// has its effect on the disk. A call that does not, for whatever reason, may be made again **with the same
 /// key**, and has its effect once.
 ///
-/// One process opens a directory at a time. The store is closed when the last clone is dropped, or by
-/// [`close`](Self::close), which can say what went wrong.
+/// One process opens a directory at a time. The store is closed when the last clone is dropped, iterators over it
+/// included, or by [`close`](Self::close), which can say what went wrong. Once it has been set up, open it with
+/// [`create(false)`](Builder::create).
+///
+/// Calls block until the disk has answered. From async code, call them where blocking is allowed, as in tokio's
+/// `spawn_blocking`: the store is `Send`, `Sync` and `Clone`.
 ///
 /// # Examples
 ///
@@ -281,8 +285,9 @@ impl PointStore {
 
     /// Applies a list of commands as a whole, or none of them.
     ///
-    /// Asked for again, the whole list is a replay. A list of more than one command that shares a key with
-    /// another list, or with a command that was applied alone, is not that one's retry and is refused.
+    /// Asked for again, the whole list is a replay. A list that shares a key with another list is not that one's
+    /// retry and is refused; so is a list of more than one command that shares one with a command applied alone, and
+    /// a list in which two commands have one account, operation and key. An empty list has no effect.
     ///
     /// # Errors
     ///
@@ -303,10 +308,7 @@ impl PointStore {
     /// let store = PointStore::temporary()?;
     /// store.grant(&"alice".parse()?, &"order-1".parse()?, Points::new(30)?)?;
     /// let gift = |points| -> Result<_, pointstore::InvalidCommand> {
-    ///     Ok([
-    ///         Command::redeem("alice".parse()?, "gift-1".parse()?, Points::new(points)?),
-    ///         Command::grant("bob".parse()?, "gift-1".parse()?, Points::new(points)?),
-    ///     ])
+    ///     Ok(Command::transfer("alice".parse()?, "bob".parse()?, "gift-1".parse()?, Points::new(points)?))
     /// };
     /// let error = store.apply_atomic(&gift(40)?).unwrap_err();
     /// assert_eq!(error.index(), Some(0));

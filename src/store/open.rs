@@ -1,6 +1,7 @@
 //! Opening: scan, fold, audit, compare with the watermark, and only then serve (I3, I7, I11).
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::audit::{Audit, Audited, finding};
 use super::builder::Builder;
@@ -14,8 +15,11 @@ use crate::journal::Page;
 use crate::types::{Operation, Position};
 
 /// Judges what an engine found, and takes it into service if it is sound. If not, it is let go untouched.
-pub(super) fn open(engine: Box<dyn Engine>, builder: &Builder) -> Result<(Committer, OpenReport), OpenError> {
-    let start = builder.time().monotonic();
+pub(super) fn open(
+    engine: Box<dyn Engine>,
+    builder: &Builder,
+    start: Duration,
+) -> Result<(Committer, OpenReport), OpenError> {
     let judged = judge(&*engine, builder).and_then(|(audited, unconfirmed)| {
         let Audited { index, unfinished_pages, .. } = audited;
         engine.accept(mark_of(&index.tail)).map_err(OpenError::Io)?;

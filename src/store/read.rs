@@ -190,7 +190,7 @@ impl PointStore {
 
     /// A read that failed while the store was being closed failed because of that.
     pub(super) fn closed_or<T>(&self, read: Result<T, ReadError>) -> Result<T, ReadError> {
-        read.or_else(|error| self.check_open().and(Err(error)))
+        self.inner.committer.closed_or(read)
     }
 
     /// Reads the page that holds an entry.

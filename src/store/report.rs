@@ -26,7 +26,7 @@ use crate::types::Position;
 /// let seen = Arc::clone(&done);
 /// let store = PointStore::builder()
 ///     .on_progress(move |progress| {
-///         assert!(progress.done() <= progress.expected().max(1));
+///         println!("{} of about {}", progress.done(), progress.expected());
 ///         seen.store(progress.done(), Ordering::Relaxed);
 ///     })
 ///     .open(folder.path())?;
@@ -46,7 +46,7 @@ impl Progress {
         self.done
     }
 
-    /// How many there should be: as many as were acknowledged; a few more may have been written.
+    /// How many there should be: as many as are known to be acknowledged. After a crash there may be some more.
     #[must_use]
     pub fn expected(&self) -> u64 {
         self.expected
@@ -141,7 +141,7 @@ impl OpenReport {
         self.position
     }
 
-    /// How long opening took.
+    /// How long opening took, from the call to the answer.
     #[must_use]
     pub fn took(&self) -> Duration {
         self.took

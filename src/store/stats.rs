@@ -2,6 +2,8 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use serde::Serialize;
+
 use super::PointStore;
 use crate::error::{ApplyError, AtomicError, Refusal};
 use crate::types::Outcome;
@@ -27,7 +29,7 @@ use crate::types::Outcome;
 /// assert_eq!((stats.points_granted, stats.points_redeemed), (5, 0));
 /// # Ok(()) }
 /// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Stats {
     /// Commands that had their effect, since opening.

@@ -84,6 +84,30 @@ impl Command {
         Self::new(Operation::Redeem, account, key, points)
     }
 
+    /// The two commands that move points from one account to another: redeem here, grant there, under one key.
+    ///
+    /// For [`apply_atomic`](crate::PointStore::apply_atomic): both happen, or neither.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use pointstore::{Command, PointStore, Points};
+    ///
+    /// let store = PointStore::temporary()?;
+    /// let (alice, bob) = ("alice".parse()?, "bob".parse()?);
+    /// store.grant(&alice, &"order-1".parse()?, Points::new(30)?)?;
+    /// let gift = Command::transfer(alice, bob, "gift-1".parse()?, Points::new(10)?);
+    /// store.apply_atomic(&gift)?;
+    /// assert!(store.apply_atomic(&gift)?.iter().all(|outcome| outcome.is_replay()));
+    /// assert_eq!(store.balance(&"bob".parse()?).get(), 10);
+    /// # Ok(()) }
+    /// ```
+    #[must_use]
+    pub fn transfer(from: AccountId, to: AccountId, key: IdempotencyKey, points: Points) -> [Self; 2] {
+        [Self::redeem(from, key.clone(), points), Self::grant(to, key, points)]
+    }
+
     fn new(operation: Operation, account: AccountId, key: IdempotencyKey, points: Points) -> Self {
         Self { account, operation, key, points, memo: None, expected: None }
     }

@@ -49,8 +49,12 @@ impl Points {
     /// assert!(Points::new(i64::MIN).is_err());
     /// # Ok::<(), pointstore::InvalidCommand>(())
     /// ```
-    pub fn new(points: i64) -> Result<Self, InvalidCommand> {
-        Self::try_from(points)
+    pub const fn new(points: i64) -> Result<Self, InvalidCommand> {
+        if points >= Self::MIN.0 {
+            return Ok(Self(points));
+        }
+        let (min, max) = (Self::MIN.0, Self::MAX.0);
+        Err(InvalidCommand::OutOfRange { field: Field::Points, given: points as i128, min, max })
     }
 
     /// The number of points.

@@ -146,7 +146,8 @@ impl Receipt {
         self.sequence
     }
 
-    /// When it was recorded, by the store's clock. It never goes backwards along the journal.
+    /// When it was recorded, by the store's clock. It never goes backwards along the journal: after a clock was wrong
+    /// and far ahead, receipts are dated as that one was, until the right time has caught up.
     pub fn recorded_at(&self) -> Timestamp {
         self.recorded_at
     }

@@ -10,10 +10,10 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use parking_lot::{Mutex, const_mutex};
+use parking_lot::{Mutex, MutexGuard, const_mutex};
 use sled::transaction::{ConflictableTransactionError, TransactionError};
 
-use super::files::fault;
+use super::files::{self, fault};
 use super::generation::Generation;
 use crate::engine::NewPage;
 use crate::error::{Fault, OpenError};
@@ -43,6 +43,8 @@ pub(super) struct Database {
     log: File,
     log_path: PathBuf,
     log_len: AtomicU64,
+    /// Rises when sled is asked to write, and when it has answered: odd while it is at it.
+    turns: AtomicU64,
 }
 
 impl Database {
@@ -61,22 +63,30 @@ impl Database {
             Err(caught) => return Err(refused(format!("the engine cannot read its files: {caught}"))),
         };
         let log_path = generation.log_path();
-        let log = File::options()
-            .read(true)
-            .write(true)
-            .open(&log_path)
-            .map_err(|error| OpenError::Io(fault("open", &log_path, &error)))?;
-        let database = Self { db, journal, log, log_path, log_len: AtomicU64::new(0) };
+        let log = match File::options().read(true).write(true).open(&log_path) {
+            Ok(log) => log,
+            Err(error) => {
+                drop_caught((journal, db));
+                return Err(OpenError::Io(fault("open", &log_path, &error)));
+            }
+        };
+        let database =
+            Self { db, journal, log, log_path, log_len: AtomicU64::new(0), turns: AtomicU64::new(0) };
         // Opening writes, and reuses segments: nothing more may be written before that is on the disk.
-        database.sync().map_err(OpenError::Io)?;
-        Ok(database)
+        match database.sync() {
+            Ok(()) => Ok(database),
+            Err(fault) => {
+                database.drop_wholly();
+                Err(OpenError::Io(fault))
+            }
+        }
     }
 
     /// Appends pages in one transaction.
     pub(super) fn append(&self, pages: &[NewPage]) -> Result<(), Fault> {
         // Before it grows again: afterwards a file that was cut is as long as it was, with a hole in it.
         self.check_log()?;
-        let _turn = SLED.lock();
+        let _turn = self.turn();
         caught(|| {
             // The closure may run again; it only writes what it is given.
             let appended = self.journal.transaction(|journal| {
@@ -101,7 +111,7 @@ impl Database {
         let keys: Vec<u64> =
             self.pages(from).map(|page| page.map(|(first, _)| first)).collect::<Result<_, _>>()?;
         for keys in keys.chunks(TRUNCATE_PAGES) {
-            let _turn = SLED.lock();
+            let _turn = self.turn();
             caught(|| {
                 let removed = self.journal.transaction(|journal| {
                     for first in keys {
@@ -140,8 +150,20 @@ impl Database {
 
     /// Hands everything to the system; another thread's call wakes one that hangs.
     fn flush(&self) -> Result<usize, Fault> {
-        let _turn = SLED.lock();
+        let _turn = self.turn();
         self.nudge()
+    }
+
+    fn turn(&self) -> Turn<'_> {
+        let lock = SLED.lock();
+        self.turns.fetch_add(1, Ordering::SeqCst);
+        Turn { turns: &self.turns, _lock: lock }
+    }
+
+    /// Which piece of writing is under way; the same for as long as it is.
+    pub(super) fn under_way(&self) -> Option<u64> {
+        let turns = self.turns.load(Ordering::SeqCst);
+        (turns % 2 == 1).then_some(turns)
     }
 
     /// The same without waiting for a turn: for the thread that wakes a flush that hangs.
@@ -149,18 +171,13 @@ impl Database {
         caught(|| self.db.flush().map_err(Caught::Sled)).map_err(|caught| caught.into_fault("flush"))
     }
 
-    /// The file that was synced must still be the store's: not removed, not cut.
+    /// The file that was synced must still be the store's: not removed, not replaced, not cut.
     fn check_log(&self) -> Result<(), Fault> {
-        let metadata = self.log.metadata().map_err(|error| fault("look at", &self.log_path, &error))?;
-        let before = self.log_len.swap(metadata.len(), Ordering::Relaxed);
-        let name = self.log_path.display();
+        let len = files::check_in_place(&self.log, &self.log_path)?.len();
+        let before = self.log_len.swap(len, Ordering::Relaxed);
         // sled gives back free segments at the end, and only whole ones.
-        if metadata.len() < before && (metadata.len() == 0 || metadata.len() % SEGMENT_LEN != 0) {
-            return Err(Fault::new(format!("{name} was cut while it was open")));
-        }
-        #[cfg(unix)]
-        if std::os::unix::fs::MetadataExt::nlink(&metadata) == 0 {
-            return Err(Fault::new(format!("{name} was removed while it was open")));
+        if len < before && (len == 0 || len % SEGMENT_LEN != 0) {
+            return Err(Fault::new(format!("{} was cut while it was open", self.log_path.display())));
         }
         Ok(())
     }
@@ -196,12 +213,25 @@ impl Database {
     /// Drops the database, panics caught, and says whether sled let go of its files.
     pub(super) fn drop_wholly(self) -> bool {
         let Self { db, journal, log, log_path, .. } = self;
-        let dropped = catch_unwind(AssertUnwindSafe(move || {
-            drop(journal);
-            drop(db);
-            drop(log);
-        }));
-        dropped.is_ok() && released(&log_path)
+        drop_caught((journal, db, log)) && released(&log_path)
+    }
+}
+
+/// Drops parts of sled in order, and says whether it did so without a panic: its log syncs when it is dropped, and
+/// panics if it cannot.
+fn drop_caught<T>(parts: T) -> bool {
+    catch_unwind(AssertUnwindSafe(move || drop(parts))).is_ok()
+}
+
+/// A piece of writing, one at a time in this process.
+struct Turn<'a> {
+    turns: &'a AtomicU64,
+    _lock: MutexGuard<'static, ()>,
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        self.turns.fetch_add(1, Ordering::SeqCst);
     }
 }
 

@@ -29,7 +29,14 @@ const COPYING: &[u8] = b"copy\n";
 /// The lock on a directory, held while it lives.
 #[derive(Debug)]
 pub(super) struct Lock {
-    _file: File,
+    file: File,
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // Closing is not enough: a process that is being spawned just now may hold the file for a moment.
+        let _ = self.file.unlock();
+    }
 }
 
 /// What the `FORMAT` file says.
@@ -58,13 +65,16 @@ impl Directory {
                 Err(error) if error.kind() == io::ErrorKind::NotFound && create => {
                     files::create_folder(path).map_err(OpenError::Io)?;
                 }
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    return Err(OpenError::Missing { path: path.into() });
+                }
                 Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
                     return Err(OpenError::Foreign { path: path.into() });
                 }
                 Err(error) => return Err(failed("open", error)),
             }
             if !create {
-                return Err(failed("open", io::Error::from(io::ErrorKind::NotFound)));
+                return Err(OpenError::Missing { path: path.into() });
             }
         }
         let lock_path = directory.path.join("LOCK");
@@ -76,7 +86,7 @@ impl Directory {
             .open(&lock_path)
             .map_err(|error| OpenError::Io(fault("open", &lock_path, &error)))?;
         match file.try_lock() {
-            Ok(()) => Ok((directory, Lock { _file: file })),
+            Ok(()) => Ok((directory, Lock { file })),
             Err(TryLockError::WouldBlock) => Err(OpenError::AlreadyOpen { path: path.into() }),
             Err(TryLockError::Error(error)) => Err(OpenError::Io(fault("lock", &lock_path, &error))),
         }
@@ -107,7 +117,8 @@ impl Directory {
                 entry.file_name() == *name
                     && entry.metadata().is_ok_and(|m| m.is_file() && m.len() <= *len_max as u64)
             });
-            if !left_over {
+            // Looked at once more: another process may be making a store here just now.
+            if !left_over && !self.has("CREATING")? && !self.has("FORMAT")? {
                 return Err(OpenError::Foreign { path: self.path.clone() });
             }
         }
@@ -125,6 +136,14 @@ impl Directory {
     /// The directory itself.
     pub(super) fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Whether a path, which may not exist yet, is the directory or lies below it.
+    pub(super) fn contains(&self, path: &Path) -> bool {
+        let Ok(absolute) = std::path::absolute(path) else { return false };
+        let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        let own = real(&self.path);
+        absolute.ancestors().any(|path| path == self.path || real(path) == own)
     }
 
     /// Where the watermark is.
@@ -243,6 +262,7 @@ impl Directory {
         self.need_room(len)?;
         let highest = self.generations()?.iter().map(Generation::number).max().unwrap_or_default();
         let copy = Generation::numbered(&self.path, highest.saturating_add(1));
+        files::replace(&self.copy_mark(&copy), b"").map_err(OpenError::Io)?;
         let copied = from.copy_to(&copy).and_then(|copied| {
             if copied == digest {
                 Ok(())
@@ -251,9 +271,32 @@ impl Directory {
             }
         });
         if copied.is_err() {
-            copy.remove();
+            self.remove_copy(&copy);
         }
         copied.map(|()| (copy, len))
+    }
+
+    /// Says of a generation that it is a copy which does not count yet, and can be made again.
+    fn copy_mark(&self, copy: &Generation) -> PathBuf {
+        self.path.join(format!("gen-{}.copy", copy.number()))
+    }
+
+    /// Removes a copy that does not count. What is left after an error is removed at a later opening.
+    pub(super) fn remove_copy(&self, copy: &Generation) {
+        if copy.remove() {
+            let _ = files::remove(&self.copy_mark(copy));
+        }
+    }
+
+    /// Removes what openings that were cut short have left. Any other generation may be evidence, and stays until
+    /// the store is open.
+    pub(super) fn remove_unfinished_copies(&self, current: &Generation) -> Result<(), OpenError> {
+        for copy in self.generations()?.iter().filter(|other| other.number() != current.number()) {
+            if self.copy_mark(copy).exists() {
+                self.remove_copy(copy);
+            }
+        }
+        Ok(())
     }
 
     /// Makes a generation the one that counts, at once or not at all.
@@ -265,13 +308,14 @@ impl Directory {
     /// The store is open and sound: it is finished, and only the generation that counts is kept.
     pub(super) fn complete(&self, store: StoreId, current: &Generation) -> Result<(), Fault> {
         let format = self.path.join("FORMAT");
-        if !format.exists() {
+        if !format.try_exists().map_err(|error| fault("look for", &format, &error))? {
             files::replace(&format, seal("format", &[FORMAT.to_string(), store_text(store)]).as_bytes())?;
             files::remove(&self.path.join("CREATING"))?;
         }
-        let generations = self.generations().map_err(|error| Fault::new(error.to_string()))?;
+        let generations = self.generations().map_err(super::into_fault)?;
+        files::remove(&self.copy_mark(current))?;
         for other in generations.iter().filter(|other| other.number() != current.number()) {
-            other.remove();
+            self.remove_copy(other);
         }
         files::sync_folder(&self.path)
     }

@@ -1,6 +1,6 @@
 //! Files and folders, the durable way: small files replaced as a whole, folders synced (I7).
 
-use std::fs::{self, File};
+use std::fs::{self, File, Metadata};
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -51,6 +51,30 @@ pub(super) fn sync_parent(path: &Path) -> Result<(), Fault> {
         Some(parent) => sync_folder(parent),
         None => Ok(()),
     }
+}
+
+/// An open file must still be the one that its path names: not removed, and nothing else in its place.
+///
+/// Where the path leads nowhere, a folder above it was renamed, and the file is as good as before.
+#[cfg(unix)]
+pub(super) fn check_in_place(file: &File, path: &Path) -> Result<Metadata, Fault> {
+    use std::os::unix::fs::MetadataExt;
+    let metadata = file.metadata().map_err(|error| fault("look at", path, &error))?;
+    if metadata.nlink() == 0 {
+        return Err(Fault::new(format!("{} was removed while it was open", path.display())));
+    }
+    match fs::metadata(path) {
+        Ok(named) if (named.dev(), named.ino()) != (metadata.dev(), metadata.ino()) => {
+            Err(Fault::new(format!("{} was replaced while it was open", path.display())))
+        }
+        _ => Ok(metadata),
+    }
+}
+
+/// Files cannot be told from others of their names here.
+#[cfg(not(unix))]
+pub(super) fn check_in_place(file: &File, path: &Path) -> Result<Metadata, Fault> {
+    file.metadata().map_err(|error| fault("look at", path, &error))
 }
 
 /// Removes a file that may not be there.

@@ -106,7 +106,7 @@ impl Generation {
 
     /// Makes every file and folder of it durable, and its own entry too.
     pub(super) fn sync_files(&self) -> Result<(), Fault> {
-        let names = self.files().map_err(|error| Fault::new(error.to_string()))?;
+        let names = self.files().map_err(super::into_fault)?;
         for name in &names {
             let path = self.path.join(name);
             // Opened for writing, as some systems want for a sync.
@@ -125,9 +125,9 @@ impl Generation {
         files::sync_parent(&self.path)
     }
 
-    /// Removes it. What is left after an error is removed at a later opening.
-    pub(super) fn remove(&self) {
-        let _ = files::remove_folder(&self.path);
+    /// Removes it, and says whether it is gone.
+    pub(super) fn remove(&self) -> bool {
+        files::remove_folder(&self.path).is_ok()
     }
 
     /// The names of its files, within its folder, sorted.

@@ -21,8 +21,9 @@ mod helper;
 mod space;
 mod watermark;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use parking_lot::{Mutex, RwLock};
 
@@ -71,10 +72,21 @@ pub(crate) struct SledEngine {
     found: Found,
     /// The generation that is open; the one `CURRENT` names until `accept`.
     generation: Generation,
+    /// It is new, and `CURRENT` cannot name it yet.
+    can_be_removed: AtomicBool,
     parts: Arc<Parts>,
     helper: Mutex<Option<Helper>>,
     /// Held until the engine ends. Last, so that it is let go last.
     lock: Mutex<Option<Lock>>,
+}
+
+/// The generation that is to be opened.
+#[derive(Debug)]
+enum Used {
+    /// The one that counts, itself.
+    InPlace(Generation),
+    /// A copy of it.
+    Copy(Generation),
 }
 
 /// What the helper shares with the engine.
@@ -83,6 +95,8 @@ struct Parts {
     /// `None` once closed.
     database: RwLock<Option<Database>>,
     watermark: Mutex<Watermark>,
+    /// Flushes that try to wake one that hangs.
+    nudges: AtomicUsize,
 }
 
 impl SledEngine {
@@ -104,20 +118,25 @@ impl SledEngine {
         }
         directory.finish_creation()?;
         let current = directory.current(format.store)?;
+        directory.remove_unfinished_copies(&current)?;
         directory.need_room(0)?;
         let (mut watermark, slot) = Watermark::open(&directory.watermark_path(), format.store)?;
         // Every byte is read here, once, whichever way it goes on.
         let digest = current.digest()?;
         let clean = slot.clean == Some(digest);
-        // sled changes what it opens. Where the journal may yet turn out to be another one than is remembered, it
-        // gets a copy too, so that a refusal leaves everything as it is.
-        let in_place = clean && options.least.is_none_or(|least| least == slot.mark);
+        // sled changes what it opens, and one read that fails makes it throw away the rest. So it gets a copy. Only
+        // where there is no room for one, and the files are known to be sound and the right ones, are they opened
+        // themselves.
+        let in_place = clean
+            && options.least.is_none_or(|least| least == slot.mark)
+            && directory.need_room(current.len()?).is_err();
         let (generation, copied_bytes) = if in_place {
             // Before sled writes anything, and on the disk: from here on it is not clean any more.
             watermark.write(slot.mark, None).and_then(|()| watermark.sync()).map_err(OpenError::Io)?;
-            (current, 0)
+            (Used::InPlace(current), 0)
         } else {
-            directory.copy_generation(&current, digest)?
+            let (copy, bytes) = directory.copy_generation(&current, digest)?;
+            (Used::Copy(copy), bytes)
         };
         let found = Found { mark: slot.mark, created: false, clean, copied_bytes };
         Self::start(options, directory, lock, format.store, found, generation, watermark)
@@ -139,7 +158,7 @@ impl SledEngine {
         let generation = directory.first_generation()?;
         let watermark = Watermark::create(&directory.watermark_path(), store, mark)?;
         let found = Found { mark, created: true, clean: true, copied_bytes: 0 };
-        Self::start(options, directory, lock, store, found, generation, watermark)
+        Self::start(options, directory, lock, store, found, Used::InPlace(generation), watermark)
     }
 
     fn start(
@@ -148,24 +167,33 @@ impl SledEngine {
         lock: Lock,
         store: StoreId,
         found: Found,
-        generation: Generation,
+        used: Used,
         watermark: Watermark,
     ) -> Result<Self, OpenError> {
+        let (generation, is_copy) = match used {
+            Used::InPlace(generation) => (generation, false),
+            Used::Copy(generation) => (generation, true),
+        };
         let database = match Database::open(&generation, options.cache_bytes) {
             Ok(database) => database,
             Err(error) => {
-                if found.copied_bytes > 0 {
-                    generation.remove();
+                if is_copy {
+                    directory.remove_copy(&generation);
                 }
                 return Err(error);
             }
         };
-        let parts = Parts { database: RwLock::new(Some(database)), watermark: Mutex::new(watermark) };
+        let parts = Parts {
+            database: RwLock::new(Some(database)),
+            watermark: Mutex::new(watermark),
+            nudges: AtomicUsize::new(0),
+        };
         Ok(Self {
             directory,
             store,
             found,
             generation,
+            can_be_removed: AtomicBool::new(is_copy || found.created),
             parts: Arc::new(parts),
             helper: Mutex::new(None),
             lock: Mutex::new(Some(lock)),
@@ -177,6 +205,18 @@ impl SledEngine {
             Some(database) => act(database),
             None => Err(Fault::new("the store is closed")),
         }
+    }
+
+    /// Ends it without writing. A copy that does not count is removed.
+    fn let_go(&self) {
+        if let Some(helper) = self.helper.lock().take() {
+            helper.stop();
+        }
+        self.drop_database();
+        if self.can_be_removed.swap(false, Ordering::SeqCst) {
+            self.directory.remove_copy(&self.generation);
+        }
+        self.lock.lock().take();
     }
 
     /// Lets sled go; whether it is wholly gone.
@@ -204,21 +244,26 @@ impl SledEngine {
         }
         // What sled wrote while it dropped is synced too; then the files are as the digest says.
         self.generation.sync_files()?;
-        let digest = self.generation.digest().map_err(|error| Fault::new(error.to_string()))?;
+        let digest = self.generation.digest().map_err(into_fault)?;
         let mut watermark = self.parts.watermark.lock();
         watermark.write(mark, Some(digest))?;
         watermark.sync()
     }
 }
 
+/// What went wrong, of an error in which that may be the source.
+fn into_fault(error: OpenError) -> Fault {
+    match error {
+        OpenError::Io(fault) => fault,
+        other => Fault::new(other.to_string()),
+    }
+}
+
 impl Drop for SledEngine {
     fn drop(&mut self) {
-        // Only where it was neither rejected nor closed, as after a panic while it opened: sled is still
-        // dropped with its panics caught.
-        self.drop_database();
-        if let Some(helper) = self.helper.lock().take() {
-            helper.stop();
-        }
+        // Only where it was neither rejected nor closed is there anything left to do, as after a panic while it
+        // opened.
+        self.let_go();
     }
 }
 
@@ -258,6 +303,9 @@ impl Engine for SledEngine {
     fn accept(&self, mark: Mark) -> Result<(), Fault> {
         self.with_database(Database::sync)?;
         self.generation.sync_files()?;
+        // All that can be refused comes before CURRENT is touched; after that the copy may be what counts.
+        *self.helper.lock() = Some(Helper::start(Arc::clone(&self.parts))?);
+        self.can_be_removed.store(false, Ordering::SeqCst);
         // CURRENT before the watermark: what the copy holds beyond the old watermark may be in the old
         // generation's cached pages alone, so nothing may claim it before the copy is the one that counts.
         self.directory.set_current(self.store, &self.generation)?;
@@ -267,17 +315,11 @@ impl Engine for SledEngine {
             watermark.sync()?;
         }
         space::keep_reserve(&self.directory.reserve_path());
-        self.directory.complete(self.store, &self.generation)?;
-        *self.helper.lock() = Some(Helper::start(Arc::clone(&self.parts))?);
-        Ok(())
+        self.directory.complete(self.store, &self.generation)
     }
 
     fn reject(&self) {
-        self.drop_database();
-        if self.found.copied_bytes > 0 {
-            self.generation.remove();
-        }
-        self.lock.lock().take();
+        self.let_go();
     }
 
     fn room(&self) -> Result<(), Shortage> {
@@ -306,6 +348,10 @@ impl Engine for SledEngine {
             }
             Ok(())
         })
+    }
+
+    fn keeps(&self, path: &Path) -> bool {
+        self.directory.contains(path)
     }
 
     fn close(&self, mark: Option<Mark>) -> Result<(), Fault> {

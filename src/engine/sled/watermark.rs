@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::files::fault;
+use super::files::{self, fault};
 use crate::engine::Mark;
 use crate::error::{Fault, OpenError};
 use crate::journal::StoreId;
@@ -94,6 +94,9 @@ impl Watermark {
             }
         }
         let (at, slot) = best.ok_or_else(missing)?;
+        // After a kill it may be in the system's memory alone; the other slot, which is overwritten next, must not
+        // be the only one on the disk.
+        file.sync_data().map_err(|error| OpenError::Io(fault("sync", path, &error)))?;
         let watermark = Self {
             file,
             path: path.into(),
@@ -119,6 +122,7 @@ impl Watermark {
     /// Overwrites a slot after a group, and makes it durable where that is due at once: after the first
     /// group since opening, and when many have gone by.
     pub(super) fn advance(&mut self, mark: Mark) -> Result<(), Fault> {
+        files::check_in_place(&self.file, &self.path)?;
         self.write(mark, None)?;
         if self.settled && self.unsynced < SYNC_GROUPS {
             return Ok(());
