@@ -105,6 +105,10 @@ impl Committer {
             redeemed: tail.redeemed,
             time,
         });
+        if let Some(cause) = self.queue.poisoned() {
+            // I10: somebody took this leader for hanging while it decided.
+            return Err(Failure::Fatal(cause));
+        }
         members.appended = true;
         self.write(&group, tail.next)?;
         publish(&mut self.published.write(), &overlay, &group, time);

@@ -25,7 +25,7 @@ use crate::index::{Index, KeyHasher};
 use crate::limits::Limits;
 use crate::rules::{self, Known, ListKeys};
 use crate::sync::{Mutex, RwLock, RwLockReadGuard};
-use crate::types::{Clock, Command, InvalidCommand, Outcome};
+use crate::types::{Clock, Command, Entry, InvalidCommand, Outcome};
 
 pub(crate) use self::lookup::{Places, read_bytes, read_page};
 
@@ -161,8 +161,7 @@ impl Committer {
         let mut prepared = Vec::with_capacity(commands.len());
         let mut saved = Vec::with_capacity(commands.len());
         for (command, places) in self.look_up(commands) {
-            let found = self.closed_or(command.read_saved(&*self.engine, &places));
-            let found = found.map_err(|error| AtomicError::new(None, error))?;
+            let found = self.read_saved(&command, &places).map_err(|e| AtomicError::new(None, e))?;
             prepared.push(command);
             saved.push(found);
         }
@@ -201,8 +200,7 @@ impl Committer {
         if places.is_empty() {
             return None;
         }
-        match self.closed_or(prepared.read_saved(&*self.engine, places)) {
-            Err(ReadError::Closed) => Some(Err(StorageError::Closed.into())),
+        match self.read_saved(prepared, places) {
             Err(error) => Some(Err(error.into())),
             Ok(saved) => match rules::resolve(saved, &prepared.command) {
                 Known::New => None,
@@ -215,6 +213,14 @@ impl Committer {
     /// A read that failed while the store was being closed failed because of that.
     pub(crate) fn closed_or<T>(&self, read: Result<T, ReadError>) -> Result<T, ReadError> {
         read.map_err(|error| if self.is_closed() { ReadError::Closed } else { error })
+    }
+
+    /// Reads what is saved under a command's key.
+    fn read_saved(&self, prepared: &Prepared, places: &Places) -> Result<Option<Entry>, StorageError> {
+        match self.closed_or(prepared.read_saved(&*self.engine, places)) {
+            Err(ReadError::Closed) => Err(StorageError::Closed),
+            read => Ok(read?),
+        }
     }
 
     /// Ends it: what is queued is still served, then the engine is closed. Further calls get the same answer.

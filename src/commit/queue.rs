@@ -147,24 +147,32 @@ impl Queue {
             }
             if ticket.turn.wait_for(&mut phase, stall_limit).timed_out() && *phase == Phase::Waiting {
                 drop(phase);
-                let now = self.state.lock().finished;
-                if now == finished {
-                    return self.give_up_on(ticket);
+                match self.give_up_unless_moved(finished) {
+                    Ok(now) => finished = now,
+                    // What still waited was told that it was not attempted, this caller perhaps among it.
+                    Err(stalled) => {
+                        let mut phase = ticket.phase.lock();
+                        return match std::mem::replace(&mut *phase, Phase::Waiting) {
+                            Phase::Waiting => Err(stalled),
+                            told => Ok(told),
+                        };
+                    }
                 }
-                finished = now;
                 phase = ticket.phase.lock();
             }
         }
     }
 
-    /// The leader hangs. What still waits is told that it was not attempted, this caller perhaps among it.
-    fn give_up_on(&self, ticket: &Ticket) -> Result<Phase, Fault> {
-        let stalled = Fault::new("no group was finished for as long as callers may wait");
-        self.poison(&stalled);
-        match *ticket.phase.lock() {
-            Phase::Waiting => Err(stalled),
-            told => Ok(told),
+    /// How many groups are finished, if they are more than before. If not, the leader hangs, and the queue is
+    /// poisoned.
+    fn give_up_unless_moved(&self, before: u64) -> Result<u64, Fault> {
+        let state = self.state.lock();
+        if state.finished != before {
+            return Ok(state.finished);
         }
+        let stalled = Fault::new("no group was finished for as long as callers may wait");
+        poison(state, &self.idle, &stalled);
+        Err(stalled)
     }
 
     /// Takes all that waits, first come first.
@@ -217,17 +225,12 @@ impl Queue {
 
     /// Accepts nothing more, ever; what waited is told that it was not attempted. The first cause is kept.
     pub(super) fn poison(&self, cause: &Fault) {
-        let (waiting, cause) = {
-            let mut state = self.state.lock();
-            let cause = state.poison.get_or_insert_with(|| cause.clone()).clone();
-            if !state.serving {
-                // Whoever was told to lead is among those who waited.
-                state.leading = false;
-                self.idle.notify_all();
-            }
-            (std::mem::take(&mut state.waiting), cause)
-        };
-        give_up(waiting, &cause);
+        poison(self.state.lock(), &self.idle, cause);
+    }
+
+    /// Why nothing may be written any more, if that is so.
+    pub(super) fn poisoned(&self) -> Option<Fault> {
+        self.state.lock().poison.clone()
     }
 
     /// The leader leaves after a failure, with the queue poisoned and so empty.
@@ -262,6 +265,18 @@ impl Queue {
     pub(super) fn counts(&self) -> GroupCounts {
         self.state.lock().counts
     }
+}
+
+fn poison(mut state: MutexGuard<'_, State>, idle: &Condvar, cause: &Fault) {
+    let cause = state.poison.get_or_insert_with(|| cause.clone()).clone();
+    if !state.serving {
+        // Whoever was told to lead is among those who waited.
+        state.leading = false;
+        idle.notify_all();
+    }
+    let waiting = std::mem::take(&mut state.waiting);
+    drop(state);
+    give_up(waiting, &cause);
 }
 
 /// Tells those who waited that they were not attempted.

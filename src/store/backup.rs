@@ -67,9 +67,9 @@ impl PointStore {
     ///
     /// # Errors
     ///
-    /// [`BackupError::Open`] where the directory cannot be used, [`BackupError::Read`] where a page of this
-    /// store cannot be read, [`BackupError::Storage`] where writing the copy fails. This store is as it was;
-    /// what is left of the copy does not open, and may be removed.
+    /// [`BackupError::Open`] where the directory cannot be used or written, [`BackupError::Read`] where a page of
+    /// this store cannot be read. This store is as it was. What is left of the copy is not taken for a store unless
+    /// it is whole, and may be removed.
     ///
     /// See [`BackupReport`] for an example.
     pub fn backup(&self, to: impl AsRef<Path>) -> Result<BackupReport, BackupError> {
