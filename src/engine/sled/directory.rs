@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 
 use super::files::{self, fault};
 use super::generation::Generation;
+use super::sealed::{parse_store, read_small, seal, store_text, unseal};
 use super::{Missing, space};
 use crate::error::{Fault, OpenError};
 use crate::journal::StoreId;
@@ -364,42 +365,6 @@ pub(super) fn random_store() -> Result<StoreId, OpenError> {
 
 fn corrupt(what: &str, file: &Path) -> OpenError {
     OpenError::Corrupt { what: what.into(), file: Some(file.into()) }
-}
-
-/// Reads a file that is small by right; one that is not is cut, and so found to be damaged.
-fn read_small(path: &Path) -> Result<Option<Vec<u8>>, OpenError> {
-    use std::io::Read;
-    let mut bytes = Vec::new();
-    match File::open(path).and_then(|file| file.take(1 << 16).read_to_end(&mut bytes)) {
-        Ok(_) => Ok(Some(bytes)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(OpenError::Io(fault("read", path, &error))),
-    }
-}
-
-/// A line for people and programs: what it is, its fields, and a checksum.
-fn seal(kind: &str, fields: &[String]) -> String {
-    let body = format!("pointstore {kind} {}", fields.join(" "));
-    format!("{body} {:08x}\n", crc32fast::hash(body.as_bytes()))
-}
-
-fn unseal<'a>(kind: &str, bytes: &'a [u8]) -> Option<Vec<&'a str>> {
-    let line = std::str::from_utf8(bytes).ok()?.strip_suffix('\n')?;
-    let (body, crc) = line.rsplit_once(' ')?;
-    if crc != format!("{:08x}", crc32fast::hash(body.as_bytes())) {
-        return None;
-    }
-    let fields = body.strip_prefix("pointstore ")?.strip_prefix(kind)?.strip_prefix(' ')?;
-    Some(fields.split(' ').collect())
-}
-
-fn store_text(store: StoreId) -> String {
-    format!("{:032x}", u128::from_be_bytes(store.0))
-}
-
-fn parse_store(text: &str) -> Option<StoreId> {
-    let store = StoreId(u128::from_str_radix(text, 16).ok()?.to_be_bytes());
-    (store_text(store) == text).then_some(store)
 }
 
 #[cfg(test)]

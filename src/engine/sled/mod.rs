@@ -18,6 +18,7 @@ mod directory;
 mod files;
 mod generation;
 mod helper;
+mod sealed;
 mod space;
 mod watermark;
 
