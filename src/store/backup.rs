@@ -103,7 +103,7 @@ impl PointStore {
     fn page_from(&self, first: u64) -> Result<(u64, NewPage), ReadError> {
         let engine = self.inner.committer.engine();
         self.closed_or(read_bytes(engine, first, first, |bytes| {
-            let corrupt = |what: &str| ReadError::Corrupt { entry: first, what: what.into() };
+            let corrupt = |what: &str| ReadError::corrupt(first, what);
             let page =
                 Page::parse(engine.store(), first, bytes).map_err(|error| corrupt(&error.to_string()))?;
             let end = page.end().ok_or_else(|| corrupt("the page has no end"))?;

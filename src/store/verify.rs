@@ -83,7 +83,10 @@ impl PointStore {
         }
         let audited = audit.end();
         if audited.index.tail != tail {
-            return Err(corrupt(audited.index.tail.next, "the journal does not add up to what is in memory"));
+            return Err(ReadError::corrupt(
+                audited.index.tail.next,
+                "the journal does not add up to what is in memory",
+            ));
         }
         check_suspects(committer.engine(), &audited)?;
         self.compare(&audited.index)?;
@@ -106,7 +109,7 @@ impl PointStore {
             };
             if !agree {
                 let entry = there.map_or(0, |(_, state)| state.last);
-                return Err(corrupt(entry, "an account does not stand as it does in memory"));
+                return Err(ReadError::corrupt(entry, "an account does not stand as it does in memory"));
             }
         }
         Ok(())
@@ -117,8 +120,4 @@ impl From<Finding> for ReadError {
     fn from(finding: Finding) -> Self {
         Self::Corrupt { entry: finding.entry, what: finding.what }
     }
-}
-
-fn corrupt(entry: u64, what: &str) -> ReadError {
-    ReadError::Corrupt { entry, what: what.into() }
 }
