@@ -252,21 +252,20 @@ impl Directory {
             .map_err(|s| OpenError::DiskFull { available: s.available, needed: s.needed })
     }
 
-    /// Copies a generation, whose digest this is, to a new one with a number above all there are, and says how
-    /// many bytes that was.
+    /// Copies a generation to a new one with a number above all there are, and says whether its digest is the
+    /// expected one. Nothing of the copy is durable yet.
     pub(super) fn copy_generation(
         &self,
         from: &Generation,
-        digest: u32,
-    ) -> Result<(Generation, u64), OpenError> {
-        let len = from.len()?;
-        self.need_room(len)?;
+        expected: Option<u32>,
+    ) -> Result<(Generation, bool), OpenError> {
         let highest = self.generations()?.iter().map(Generation::number).max().unwrap_or_default();
         let copy = Generation::numbered(&self.path, highest.saturating_add(1));
         files::replace(&self.copy_mark(&copy), b"").map_err(OpenError::Io)?;
-        let copied = from.copy_to(&copy).and_then(|copied| {
-            if copied == digest {
-                Ok(())
+        let copied = from.copy_to(&copy).and_then(|digest| {
+            // What is not known to be right must at least be the same when it is read again.
+            if expected == Some(digest) || from.digest()? == digest {
+                Ok(expected == Some(digest))
             } else {
                 Err(corrupt("two reads of the generation gave different bytes", from.path()))
             }
@@ -274,7 +273,7 @@ impl Directory {
         if copied.is_err() {
             self.remove_copy(&copy);
         }
-        copied.map(|()| (copy, len))
+        copied.map(|as_expected| (copy, as_expected))
     }
 
     /// Says of a generation that it is a copy which does not count yet, and can be made again.
