@@ -4,7 +4,7 @@
  * recorded, in the one order in which they are made, with their data; SHIM_ACKS=1 records what goes to stdout too.
  * SHIM_FAKE=1: syncs succeed without being made. At the SHIM_N-th call of kind SHIM_OP (or `all`, `change`) whose path
  * contains SHIM_PATH, SHIM_ACT happens: kill, killafter, torn, short, EIO, ENOSPC, EMFILE; once or with SHIM_STICKY=1
- * from then on; SHIM_AFTER=1: done, then reported as failed; SHIM_DELAY_MS: reported late.
+ * from then on, and the file SHIM_MET is made; SHIM_AFTER=1: done, then reported as failed; SHIM_DELAY_MS: reported late.
  *
  * A record: kind (1 byte), id (8), offset (8), data length (8), thread (8), little-endian, then the data.
  */
@@ -34,7 +34,7 @@ static size_t root_len;
 static long at_n = -1, count, delay_ms;
 static int sticky, after, fake, acks, trace = -1, fired;
 static uint64_t next_id = 1, ids[FDS];
-static char *paths[FDS];
+static char *paths[FDS], *met;
 
 __attribute__((constructor)) static void start(void) {
   char *text;
@@ -43,6 +43,7 @@ __attribute__((constructor)) static void start(void) {
   if ((text = getenv("SHIM_OP"))) snprintf(op, sizeof op, "%s", text);
   if ((text = getenv("SHIM_ACT"))) snprintf(act, sizeof act, "%s", text);
   if ((text = getenv("SHIM_PATH"))) snprintf(part, sizeof part, "%s", text);
+  met = getenv("SHIM_MET");
   if ((text = getenv("SHIM_N"))) at_n = atol(text);
   if ((text = getenv("SHIM_DELAY_MS"))) delay_ms = atol(text);
   sticky = getenv("SHIM_STICKY") != NULL, after = getenv("SHIM_AFTER") != NULL;
@@ -85,7 +86,10 @@ static enum plan plan(const char *kind, int changes, const char *path) {
   if (*part && !strstr(path, part)) return GO;
   count++;
   if (!(count == at_n || (sticky && count > at_n))) return GO;
-  if (!fired) fired = 1, record('!', 0, 0, kind, strlen(kind));
+  if (!fired) {
+    fired = 1, record('!', 0, 0, kind, strlen(kind));
+    if (met) syscall(SYS_close, syscall(SYS_openat, AT_FDCWD, met, O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+  }
   if (!strcmp(act, "kill")) die();
   if (!strcmp(act, "killafter")) return KILL_AFTER;
   if (!strcmp(act, "torn")) return TORN;

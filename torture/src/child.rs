@@ -111,6 +111,16 @@ impl<'a> Job<'a> {
         self.end(command)
     }
 
+    /// A file that is there once the fault was met.
+    fn met(&self) -> PathBuf {
+        self.said.with_extension("met")
+    }
+
+    /// Whether the fault of the last run was met, which is forgotten by asking.
+    pub fn fault_was_met(&self) -> bool {
+        fs::remove_file(self.met()).is_ok()
+    }
+
     pub fn command(&self, shimmed: bool) -> Result<Command, String> {
         let out = File::options().append(true).create(true).open(self.said).map_err(|e| e.to_string())?;
         let mut command = Command::new(&self.tools.worker);
@@ -124,6 +134,7 @@ impl<'a> Job<'a> {
         if let Some(fault) = &self.fault {
             command.env("SHIM_OP", fault.op).env("SHIM_ACT", fault.act).env("SHIM_PATH", fault.path);
             command.env("SHIM_N", fault.nth.to_string()).env("SHIM_DELAY_MS", fault.delay_ms.to_string());
+            command.env("SHIM_MET", self.met());
             if fault.sticky {
                 command.env("SHIM_STICKY", "1");
             }
@@ -138,7 +149,7 @@ impl<'a> Job<'a> {
         // SAFETY: between fork and exec only async-signal-safe calls are made.
         unsafe {
             command.pre_exec(move || {
-                limit(libc::RLIMIT_CORE, Some(0))?;
+                end_with_the_rig()?;
                 limit(libc::RLIMIT_FSIZE, file_size)?;
                 limit(libc::RLIMIT_NOFILE, files)?;
                 if file_size.is_some() {
@@ -152,6 +163,16 @@ impl<'a> Job<'a> {
 
     fn end(&self, command: Command) -> Result<Ended, String> {
         wait(command, self.kill_after, self.patience)
+    }
+}
+
+/// A child does not outlive the thread that started it, and leaves no core.
+fn end_with_the_rig() -> io::Result<()> {
+    limit(libc::RLIMIT_CORE, Some(0))?;
+    // SAFETY: sets a flag of this process, with plain numbers.
+    match unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
     }
 }
 

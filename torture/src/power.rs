@@ -56,7 +56,7 @@ fn follow(rig: &Rig, luck: &mut Luck, chain: &[(Load, u64, u64)], states: usize)
             rig.violation(format!("{} segments begun in one window: {run:?}", found.segments));
         }
         let story = format!("seed={} cut in run {} of {chain:?}", rig.seed, place + 1);
-        base = cuts(rig, luck, &disk, &ops, &base, &story, states)?;
+        base = cuts(rig, luck, &disk, &ops, base, &story, states)?;
     }
     fs::remove_dir_all(base.folder).map_err(|error| error.to_string())
 }
@@ -112,12 +112,28 @@ fn cuts(
     luck: &mut Luck,
     disk: &Disk,
     ops: &[Op],
-    base: &Base,
+    base: Base,
     story: &str,
     count: usize,
 ) -> Result<Base, String> {
+    let acks = base.acks;
+    fs::remove_dir_all(&base.folder).map_err(|error| error.to_string())?;
+    let folder = cut_from(rig, luck, disk, ops, acks, story, count)?;
+    let acks = fs::read(folder.join("acks")).map_err(|error| error.to_string())?;
+    Ok(Base { folder, acks })
+}
+
+/// The same of a disk that is already played back; `acks` is what had been heard before.
+pub fn cut_from(
+    rig: &Rig,
+    luck: &mut Luck,
+    disk: &Disk,
+    ops: &[Op],
+    mut acks: Vec<u8>,
+    story: &str,
+    count: usize,
+) -> Result<PathBuf, String> {
     let mut disk = disk.clone();
-    let mut acks = base.acks.clone();
     let places = places(ops, luck, count);
     let next = luck.index(places.len());
     let (mut played, mut states, mut chosen) = (0, Vec::new(), None);
@@ -135,7 +151,7 @@ fn cuts(
         if n == next {
             let copy = rig.folder()?;
             crate::files::copy(&folder, &copy).map_err(|error| error.to_string())?;
-            chosen = Some(Base { folder: copy, acks: acks.clone() });
+            chosen = Some(copy);
         }
         let story =
             format!("{story}: after call {place} of {}, kept {keep:?} of {}", ops.len(), disk.pending());
@@ -146,7 +162,6 @@ fn cuts(
         }
     }
     rig.judge_all(states)?;
-    fs::remove_dir_all(&base.folder).map_err(|error| error.to_string())?;
     chosen.ok_or_else(|| "no state was chosen".into())
 }
 
@@ -160,12 +175,11 @@ fn cut(rig: &Rig, disk: &Disk, keep: Keep, luck: &mut Luck, acks: &[u8]) -> Resu
 
 /// Judges cuts of a record that was made by others, from an empty disk.
 pub fn cut_record(rig: &Rig, luck: &mut Luck, ops: &[Op], story: &str, count: usize) -> Result<(), String> {
-    let base = Base { folder: rig.folder()?, acks: Vec::new() };
-    let disk = Disk::load(&base.folder.join("disk")).map_err(|error| error.to_string())?;
+    let folder = rig.folder()?;
+    let empty = Disk::load(&folder.join("disk")).map_err(|error| error.to_string())?;
     // Paths in the record are those of the disk it was made on.
-    let disk = disk.at(record_root(ops)?);
-    let base = cuts(rig, luck, &disk, ops, &base, story, count)?;
-    fs::remove_dir_all(base.folder).map_err(|error| error.to_string())
+    let left = cut_from(rig, luck, &empty.at(record_root(ops)?), ops, Vec::new(), story, count)?;
+    fs::remove_dir_all(folder).and_then(|()| fs::remove_dir_all(left)).map_err(|error| error.to_string())
 }
 
 fn record_root(ops: &[Op]) -> Result<&Path, String> {

@@ -134,6 +134,22 @@ impl Rig {
         self.tally.into_inner().expect("no judge panics")
     }
 
+    /// Does some cases, several at once: most of their time they wait.
+    pub fn each(&self, cases: u64, act: impl Fn(u64) -> Result<(), String> + Sync) -> Result<(), String> {
+        let next = AtomicU64::new(0);
+        std::thread::scope(|scope| {
+            let work = || loop {
+                let case = next.fetch_add(1, Ordering::Relaxed);
+                if case >= cases {
+                    return Ok(());
+                }
+                act(case)?;
+            };
+            let workers: Vec<_> = (0..2 * JUDGES).map(|_| scope.spawn(work)).collect();
+            workers.into_iter().try_for_each(|worker| worker.join().map_err(|_| "a case panicked")?)
+        })
+    }
+
     /// Judges states, several at once, and removes them.
     pub fn judge_all(&self, states: Vec<State>) -> Result<(), String> {
         let left = Arc::new(Mutex::new(states));
