@@ -357,12 +357,19 @@ mod tests {
     }
 
     #[test]
-    fn pages_of_the_greatest_and_the_least_length_are_looked_at() {
+    fn pages_with_the_most_and_the_fewest_bytes_and_entries_are_looked_at() {
         for (spare, expected) in [(0, Ok(())), (1, Err(PageError::Length(PAGE_LEN_MAX + 1)))] {
             let entry = vec![b'e'; PAGE_LEN_MAX - PAGE_FIXED_LEN - OFFSET_LEN + spare];
             let end = u16::try_from(entry.len()).unwrap();
             let bytes = write(STORE, FIRST, &header(), &[end], &entry);
             assert_eq!(Page::parse(STORE, FIRST, &bytes).map(|_| ()), expected);
+        }
+        let most = u16::try_from(PAGE_ENTRIES_MAX).unwrap();
+        for (count, expected) in [(most, Ok(())), (most + 1, Err(PageError::Contradiction("count")))] {
+            let header = Header { group_len: 1_000, ..header() };
+            let ends: Vec<u16> = (1..=count).collect();
+            let bytes = write(STORE, FIRST, &header, &ends, &vec![b'e'; ends.len()]);
+            assert_eq!(Page::parse(STORE, FIRST, &bytes).map(|_| ()), expected, "count={count}");
         }
         let least = write(STORE, FIRST, &header(), &[], b"");
         assert_eq!(least.len(), PAGE_FIXED_LEN);
