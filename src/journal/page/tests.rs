@@ -38,6 +38,11 @@ fn changed(at: usize, bytes: &[u8]) -> Result<(), PageError> {
 }
 
 #[test]
+fn the_identity_of_a_store_is_shown_in_hexadecimal() {
+    assert_eq!(format!("{STORE:?}"), format!("StoreId({})", "07".repeat(16)));
+}
+
+#[test]
 fn a_page_reads_back_as_it_was_written() {
     let bytes = page();
     let page = Page::parse(STORE, FIRST, &bytes).unwrap();
@@ -72,6 +77,56 @@ fn a_page_of_an_impossible_length_is_refused() {
         let refused = Page::parse(STORE, FIRST, &vec![0; len]).map(|_| ());
         assert_eq!(refused, Err(PageError::Length(len)));
     }
+}
+
+#[test]
+fn pages_with_the_most_and_the_fewest_bytes_and_entries_are_looked_at() {
+    for (spare, expected) in [(0, Ok(())), (1, Err(PageError::Length(PAGE_LEN_MAX + 1)))] {
+        let entry = vec![b'e'; PAGE_LEN_MAX - PAGE_FIXED_LEN - OFFSET_LEN + spare];
+        let end = u16::try_from(entry.len()).unwrap();
+        let bytes = write(STORE, FIRST, &header(), &[end], &entry);
+        assert_eq!(Page::parse(STORE, FIRST, &bytes).map(|_| ()), expected);
+    }
+    let most = u16::try_from(PAGE_ENTRIES_MAX).unwrap();
+    for (count, expected) in [(most, Ok(())), (most + 1, Err(PageError::Contradiction("count")))] {
+        let header = Header { group_len: 1_000, ..header() };
+        let ends: Vec<u16> = (1..=count).collect();
+        let bytes = write(STORE, FIRST, &header, &ends, &vec![b'e'; ends.len()]);
+        assert_eq!(Page::parse(STORE, FIRST, &bytes).map(|_| ()), expected, "count={count}");
+    }
+    let least = write(STORE, FIRST, &header(), &[], b"");
+    assert_eq!(least.len(), PAGE_FIXED_LEN);
+    let refused = Page::parse(STORE, FIRST, &least).map(|_| ());
+    assert_eq!(refused, Err(PageError::Contradiction("count")));
+}
+
+#[test]
+fn a_page_is_found_among_other_bytes_and_its_number_by_its_checksum() {
+    let other = StoreId([8; 16]);
+    for before in [0, 1, 40] {
+        let bytes = [vec![VERSION; before], page(), page()].concat();
+        assert_eq!(Page::find_start(STORE, &bytes), Some(before));
+        assert_eq!(Page::find_start(other, &bytes), None);
+    }
+    let bytes = [page(), b"what follows".to_vec()].concat();
+    assert_eq!(Page::without_key(STORE, &bytes), Some((FIRST, page().len())));
+    assert_eq!(Page::without_key(other, &bytes), None);
+    assert_eq!(Page::without_key(STORE, &page()[..page().len() - 1]), None, "it is cut off");
+    for at in 0..page().len() {
+        let mut flipped = page();
+        flipped[at] ^= 1;
+        assert_eq!(Page::without_key(STORE, &flipped), None, "at={at}");
+    }
+}
+
+#[test]
+fn the_number_of_a_page_is_found_wherever_it_is_in_its_group() {
+    for first in [40, 42, 40 + 4_000] {
+        let header = Header { group_len: 4_002, ..header() };
+        let bytes = write(STORE, first, &header, &[3, 7], b"oneFOUR");
+        assert_eq!(Page::without_key(STORE, &bytes), Some((first, bytes.len())));
+    }
+    assert_eq!(Page::without_key(STORE, &[VERSION; 16]), None, "too short for anything");
 }
 
 #[test]
