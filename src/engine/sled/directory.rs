@@ -289,7 +289,7 @@ impl Directory {
     }
 
     /// Removes what openings that were cut short have left. Any generation without such a mark may be evidence, and
-    /// stays until the store is open.
+    /// stays until the store is open; a newer one than the one that counts is.
     pub(super) fn remove_unfinished_copies(&self, current: &Generation) -> Result<(), OpenError> {
         let marks = self.names()?.into_iter().filter_map(|name| {
             let number = Generation::number_of(name.strip_suffix(".copy")?)?;
@@ -298,7 +298,12 @@ impl Directory {
         for copy in marks {
             self.remove_copy(&copy);
         }
-        Ok(())
+        // A copy has its mark before its first byte, and loses it after CURRENT names it.
+        match self.generations()?.iter().find(|other| other.number() > current.number()) {
+            None => Ok(()),
+            Some(newer) if self.copy_mark(newer).exists() => Ok(()),
+            Some(newer) => Err(corrupt("there is a newer generation than the one that counts", newer.path())),
+        }
     }
 
     /// Makes a generation the one that counts, at once or not at all.
