@@ -6,7 +6,7 @@
 use crate::engine::Engine;
 use crate::error::ReadError;
 use crate::index::Index;
-use crate::journal::{EntryError, Page, Row};
+use crate::journal::{Page, Row};
 use crate::types::{AccountId, Entry, IdempotencyKey, Operation};
 
 /// The hashes of a command's account and of its whole identity.
@@ -66,15 +66,19 @@ fn read_entry(
     number: u64,
     wanted: impl Fn(&Row<'_>) -> bool,
 ) -> Result<Option<Entry>, ReadError> {
-    let first = first.ok_or_else(|| corrupt(number, "no page holds the entry"))?;
+    let first = first.ok_or_else(|| ReadError::corrupt(number, "no page holds the entry"))?;
     read_page(engine, first, number, |page| match page.row_numbered(number) {
-        None => Err(corrupt(number, "the page ends before the entry")),
         Some(Ok(row)) if !wanted(&row) => Ok(None),
-        Some(row) => row
-            .and_then(|row| row.to_entry(number, page.header().time))
-            .map(Some)
-            .map_err(|e| unreadable(number, &e)),
+        _ => entry_in(page, number).map(Some),
     })
+}
+
+/// The entry with a number in the page that should hold it.
+pub(crate) fn entry_in(page: &Page<'_>, number: u64) -> Result<Entry, ReadError> {
+    page.row_numbered(number)
+        .ok_or_else(|| ReadError::corrupt(number, "the page ends before the entry"))?
+        .and_then(|row| row.to_entry(number, page.header().time))
+        .map_err(|error| ReadError::corrupt(number, &error.to_string()))
 }
 
 /// Reads a page; `number` is the entry it is read for, and is named in an error.
@@ -87,7 +91,7 @@ pub(crate) fn read_page<T>(
     let store = engine.store();
     read_bytes(engine, first, number, |bytes| match Page::parse(store, first, bytes) {
         Ok(page) => take(&page),
-        Err(error) => Err(corrupt(number, &error.to_string())),
+        Err(error) => Err(ReadError::corrupt(number, &error.to_string())),
     })
 }
 
@@ -104,16 +108,8 @@ pub(crate) fn read_bytes<T>(
         match fault.io_kind() {
             Some(_) => ReadError::Io(fault),
             // The engine read something, and could not make sense of it.
-            None => corrupt(number, &fault.to_string()),
+            None => ReadError::corrupt(number, &fault.to_string()),
         }
     })?;
-    taken.unwrap_or_else(|| Err(corrupt(number, "the page is missing")))
-}
-
-fn corrupt(entry: u64, what: &str) -> ReadError {
-    ReadError::Corrupt { entry, what: what.into() }
-}
-
-fn unreadable(entry: u64, error: &EntryError) -> ReadError {
-    corrupt(entry, &error.to_string())
+    taken.unwrap_or_else(|| Err(ReadError::corrupt(number, "the page is missing")))
 }

@@ -27,7 +27,7 @@ use crate::rules::{self, Known, ListKeys};
 use crate::sync::{Mutex, RwLock, RwLockReadGuard};
 use crate::types::{Clock, Command, Entry, InvalidCommand, Outcome};
 
-pub(crate) use self::lookup::{Places, read_bytes, read_page};
+pub(crate) use self::lookup::{Places, entry_in, read_bytes, read_page};
 
 /// Commands looked up under one hold of the published state.
 const LOOKUP_CHUNK: usize = 256;

@@ -1,6 +1,6 @@
 //! What can go wrong when a store is closed or backed up.
 
-use super::{ErrorKind, Fault, OpenError, ReadError, StorageError};
+use super::{ErrorKind, Fault, OpenError, ReadError};
 
 /// The store is closed, but not cleanly.
 ///
@@ -48,12 +48,9 @@ pub enum BackupError {
     /// The entries could not be read.
     #[error(transparent)]
     Read(#[from] ReadError),
-    /// The target could not be opened as a new store.
+    /// The target could not be made a new store, or could not be written.
     #[error(transparent)]
     Open(#[from] OpenError),
-    /// The entries could not be written to the target.
-    #[error(transparent)]
-    Storage(#[from] StorageError),
 }
 
 impl BackupError {
@@ -62,7 +59,6 @@ impl BackupError {
         match self {
             Self::Read(error) => error.kind(),
             Self::Open(error) => error.kind(),
-            Self::Storage(error) => error.kind(),
         }
     }
 
@@ -103,9 +99,9 @@ mod tests {
                 ErrorKind::Invalid,
             ),
             (
-                StorageError::DiskFull { available, needed }.into(),
-                "not enough free space, nothing was written available_bytes=10 needed_bytes=20",
-                ErrorKind::NotAttempted,
+                OpenError::DiskFull { available, needed }.into(),
+                "not enough free space to open available_bytes=10 needed_bytes=20",
+                ErrorKind::Unavailable,
             ),
         ] {
             assert_eq!(error.to_string(), message);

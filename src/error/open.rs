@@ -88,7 +88,7 @@ pub enum OpenError {
     /// The system refused an operation on the directory. Remove the cause, then open again.
     #[error("store cannot be opened")]
     Io(#[source] Fault),
-    /// The store cannot give its guarantees here, as with some file systems or settings. Change what is named.
+    /// What was asked for cannot be done there, as a backup into a store that exists. Change what is named.
     #[error("not supported: {what}")]
     Unsupported {
         /// What is not supported.

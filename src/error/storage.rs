@@ -118,6 +118,11 @@ pub enum ReadError {
 }
 
 impl ReadError {
+    /// Damage that shows at an entry.
+    pub(crate) fn corrupt(entry: u64, what: &str) -> Self {
+        Self::Corrupt { entry, what: what.into() }
+    }
+
     /// What the caller should do; see the table of [`ErrorKind`].
     pub fn kind(&self) -> ErrorKind {
         match self {

@@ -67,9 +67,9 @@ impl PointStore {
     ///
     /// # Errors
     ///
-    /// [`BackupError::Open`] where the directory cannot be used, [`BackupError::Read`] where a page of this
-    /// store cannot be read, [`BackupError::Storage`] where writing the copy fails. This store is as it was;
-    /// what is left of the copy does not open, and may be removed.
+    /// [`BackupError::Open`] where the directory cannot be used or written, [`BackupError::Read`] where a page of
+    /// this store cannot be read. This store is as it was. What is left of the copy is not taken for a store unless
+    /// it is whole, and may be removed.
     ///
     /// See [`BackupReport`] for an example.
     pub fn backup(&self, to: impl AsRef<Path>) -> Result<BackupReport, BackupError> {
@@ -103,7 +103,7 @@ impl PointStore {
     fn page_from(&self, first: u64) -> Result<(u64, NewPage), ReadError> {
         let engine = self.inner.committer.engine();
         self.closed_or(read_bytes(engine, first, first, |bytes| {
-            let corrupt = |what: &str| ReadError::Corrupt { entry: first, what: what.into() };
+            let corrupt = |what: &str| ReadError::corrupt(first, what);
             let page =
                 Page::parse(engine.store(), first, bytes).map_err(|error| corrupt(&error.to_string()))?;
             let end = page.end().ok_or_else(|| corrupt("the page has no end"))?;

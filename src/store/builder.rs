@@ -156,7 +156,8 @@ impl Builder {
     /// How long a caller waits while not a single group is finished: 60 seconds unless set, 1 second at least.
     ///
     /// A disk that hangs cannot be told from a slow one. After this long the store takes no more commands,
-    /// and those who wait are told that their outcome is unknown.
+    /// and those who wait for the caller that writes are told that their outcome is unknown. That one itself comes
+    /// back when the system answers it.
     #[must_use]
     pub fn wait_at_most(mut self, limit: Duration) -> Self {
         self.stall_limit = limit.max(STALL_LIMIT_MIN);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::audit::{Audit, Audited, finding};
+use super::audit::{Audit, Audited, Finding, finding};
 use super::builder::Builder;
 use super::report::{OpenReport, Progress};
 use super::scan;
@@ -71,11 +71,7 @@ fn judge(engine: &dyn Engine, builder: &Builder) -> Result<(Audited, u64), OpenE
     let next = audited.index.tail.next;
     check_reached(&audited, mark.next, mark.chain)?;
     check_reached(&audited, least.next(), least.chain())?;
-    for (earlier, later) in &audited.suspects {
-        if same_key(engine, &audited.index, *earlier, *later)? {
-            return Err(finding(*later, "the key is used twice").into());
-        }
-    }
+    check_suspects(engine, &audited)?;
     if audited.unfinished_pages > 0 {
         // Beyond the watermark, as was just checked: nobody was ever told of it.
         engine.truncate(next).map_err(OpenError::Io)?;
@@ -95,14 +91,19 @@ fn check_reached(audited: &Audited, next: u64, chain: u32) -> Result<(), OpenErr
     Err(OpenError::RolledBack { expected, found, what: what.into() })
 }
 
-/// Whether two entries have one key, or only its hash.
-fn same_key(engine: &dyn Engine, index: &Index, one: u64, other: u64) -> Result<bool, OpenError> {
-    Ok(key_of(engine, index, one)? == key_of(engine, index, other)?)
+/// Keys with one hash must be different keys.
+pub(super) fn check_suspects(engine: &dyn Engine, audited: &Audited) -> Result<(), Finding> {
+    for (earlier, later) in &audited.suspects {
+        if key_of(engine, &audited.index, *earlier)? == key_of(engine, &audited.index, *later)? {
+            return Err(finding(*later, "the key is used twice"));
+        }
+    }
+    Ok(())
 }
 
 type Key = (Operation, String, String, String);
 
-fn key_of(engine: &dyn Engine, index: &Index, number: u64) -> Result<Key, OpenError> {
+fn key_of(engine: &dyn Engine, index: &Index, number: u64) -> Result<Key, Finding> {
     let first = index.pages.page_of(number).ok_or_else(|| finding(number, "no page holds the entry"))?;
     let take = |page: &Page<'_>| {
         let row = page.row_numbered(number).and_then(Result::ok);
@@ -111,5 +112,5 @@ fn key_of(engine: &dyn Engine, index: &Index, number: u64) -> Result<Key, OpenEr
         }))
     };
     let key = read_page(engine, first, number, take).map_err(|error| finding(number, &error.to_string()))?;
-    Ok(key.ok_or_else(|| finding(number, "the entry cannot be read again"))?)
+    key.ok_or_else(|| finding(number, "the entry cannot be read again"))
 }

@@ -5,7 +5,7 @@
 use std::vec;
 
 use super::PointStore;
-use crate::commit::{Places, read_page};
+use crate::commit::{Places, entry_in, read_page};
 use crate::error::ReadError;
 use crate::journal::Page;
 use crate::rules::AccountState;
@@ -202,7 +202,7 @@ impl PointStore {
         self.check_open()?;
         let committer = &self.inner.committer;
         let first = committer.published().pages.page_of(number);
-        let first = first.ok_or_else(|| corrupt(number, "no page holds the entry"))?;
+        let first = first.ok_or_else(|| ReadError::corrupt(number, "no page holds the entry"))?;
         self.closed_or(read_page(committer.engine(), first, number, take))
     }
 }
@@ -250,13 +250,9 @@ fn statement_batch(
     let mut batch = Vec::new();
     let mut number = from;
     while number >= page.first() {
-        let entry = page
-            .row_numbered(number)
-            .ok_or_else(|| corrupt(number, "the page ends before the entry"))?
-            .and_then(|row| row.to_entry(number, page.header().time))
-            .map_err(|error| corrupt(number, &error.to_string()))?;
+        let entry = entry_in(page, number)?;
         if entry.receipt.account() != account || entry.previous >= number {
-            return Err(corrupt(number, "the account's entries are not in sequence"));
+            return Err(ReadError::corrupt(number, "the account's entries are not in sequence"));
         }
         number = entry.previous;
         batch.push(entry.receipt);
@@ -305,15 +301,11 @@ impl Iterator for Journal {
 fn journal_batch(page: &Page<'_>, from: u64, end: u64) -> Result<(Vec<Receipt>, u64), ReadError> {
     let behind = page.end().unwrap_or(u64::MAX).min(end);
     if behind <= from {
-        return Err(corrupt(from, "the page ends before the entry"));
+        return Err(ReadError::corrupt(from, "the page ends before the entry"));
     }
     let mut batch = Vec::with_capacity(page.len());
     for number in from..behind {
-        let entry = page
-            .row_numbered(number)
-            .ok_or_else(|| corrupt(number, "the page ends before the entry"))?
-            .and_then(|row| row.to_entry(number, page.header().time))
-            .map_err(|error| corrupt(number, &error.to_string()))?;
+        let entry = entry_in(page, number)?;
         batch.push(entry.receipt);
     }
     Ok((batch, behind))
@@ -350,8 +342,4 @@ impl Iterator for Accounts {
 
 fn account_of(id: &AccountId, state: AccountState) -> Account {
     Account::new(id.clone(), state.balance, state.sequence, state.last)
-}
-
-fn corrupt(entry: u64, what: &str) -> ReadError {
-    ReadError::Corrupt { entry, what: what.into() }
 }

@@ -2,6 +2,7 @@
 
 use super::PointStore;
 use super::audit::{Audit, Finding};
+use super::open::check_suspects;
 use crate::commit::read_bytes;
 use crate::error::ReadError;
 use crate::index::Index;
@@ -57,7 +58,8 @@ impl VerifyReport {
 }
 
 impl PointStore {
-    /// Reads every page again and checks everything that is checked at opening, and that memory agrees with it.
+    /// Reads every page again and checks everything that is checked at opening, and that the accounts in memory stand
+    /// where that says.
     ///
     /// Commands and reads go on meanwhile. It takes about as much memory again as the index does.
     ///
@@ -81,8 +83,12 @@ impl PointStore {
         }
         let audited = audit.end();
         if audited.index.tail != tail {
-            return Err(corrupt(audited.index.tail.next, "the journal does not add up to what is in memory"));
+            return Err(ReadError::corrupt(
+                audited.index.tail.next,
+                "the journal does not add up to what is in memory",
+            ));
         }
+        check_suspects(committer.engine(), &audited)?;
         self.compare(&audited.index)?;
         Ok(VerifyReport {
             entries: tail.next.saturating_sub(1),
@@ -103,7 +109,7 @@ impl PointStore {
             };
             if !agree {
                 let entry = there.map_or(0, |(_, state)| state.last);
-                return Err(corrupt(entry, "an account does not stand as it does in memory"));
+                return Err(ReadError::corrupt(entry, "an account does not stand as it does in memory"));
             }
         }
         Ok(())
@@ -114,8 +120,4 @@ impl From<Finding> for ReadError {
     fn from(finding: Finding) -> Self {
         Self::Corrupt { entry: finding.entry, what: finding.what }
     }
-}
-
-fn corrupt(entry: u64, what: &str) -> ReadError {
-    ReadError::Corrupt { entry, what: what.into() }
 }

@@ -50,8 +50,8 @@ pub struct Command {
 impl Command {
     /// The most bytes that an entry takes besides its texts.
     ///
-    /// Counted for the longest varints: operation 1, lengths of tenant, name and key 1 + 1 + 3, memo's presence and
-    /// length 2, four u64 9 each, place and list length 5 each, makes 54; the rest is room.
+    /// Counted for the longest varints: operation 1, lengths of tenant, name and key 1 + 1 + 3, of the memo 1,
+    /// four u64 9 each, place and list length 5 each, makes 53; the rest is room.
     pub(crate) const FIXED_LEN_MAX: usize = 64;
 
     /// A request to add points to an account.

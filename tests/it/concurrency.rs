@@ -19,7 +19,7 @@ use pointstore::{AccountId, Balance, IdempotencyKey, PointStore, Points};
 const PATIENCE: Duration = Duration::from_secs(180);
 
 /// Runs `act`; if it never comes back, ends the whole program and says so.
-fn watched<T>(what: &str, act: impl FnOnce() -> T) -> T {
+pub(crate) fn watched<T>(what: &str, act: impl FnOnce() -> T) -> T {
     let (done, hung) = mpsc::channel::<()>();
     let what = what.to_owned();
     let dog = thread::spawn(move || {
@@ -35,7 +35,7 @@ fn watched<T>(what: &str, act: impl FnOnce() -> T) -> T {
 }
 
 /// Runs `act` on so many threads, which all begin at once, and gives what they return, in order.
-fn together<T: Send>(threads: usize, act: impl Fn(usize) -> T + Sync) -> Vec<T> {
+pub(crate) fn together<T: Send>(threads: usize, act: impl Fn(usize) -> T + Sync) -> Vec<T> {
     let start = Barrier::new(threads);
     let (start, act) = (&start, &act);
     thread::scope(|scope| {
@@ -51,19 +51,19 @@ fn together<T: Send>(threads: usize, act: impl Fn(usize) -> T + Sync) -> Vec<T> 
     })
 }
 
-fn account(name: impl AsRef<str>) -> AccountId {
+pub(crate) fn account(name: impl AsRef<str>) -> AccountId {
     AccountId::new(name).unwrap()
 }
 
-fn key(text: impl AsRef<str>) -> IdempotencyKey {
+pub(crate) fn key(text: impl AsRef<str>) -> IdempotencyKey {
     IdempotencyKey::new(text).unwrap()
 }
 
-fn points(points: i64) -> Points {
+pub(crate) fn points(points: i64) -> Points {
     Points::new(points).unwrap()
 }
 
-fn simulated(seed: u64) -> (SimDisk, PointStore) {
+pub(crate) fn simulated(seed: u64) -> (SimDisk, PointStore) {
     let disk = SimDisk::new(seed);
     let store = PointStore::builder().open_simulated(&disk).unwrap();
     (disk, store)
@@ -105,10 +105,10 @@ fn signed(receipt: &pointstore::Receipt) -> i64 {
 }
 
 /// A stream of numbers that a seed decides.
-struct Random(u64);
+pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
-    fn below(&mut self, end: u64) -> u64 {
+    pub(crate) fn below(&mut self, end: u64) -> u64 {
         // Splitmix64.
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

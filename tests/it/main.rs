@@ -22,4 +22,5 @@ mod golden;
 mod histories;
 mod invariants;
 mod layers;
+mod linear;
 mod model;

@@ -3,6 +3,7 @@
 //! What is wrong is noted and not panicked about, since a leader's panics are caught.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use crate::engine::sim::{Failure, SimDisk, SimEngine, Step};
@@ -181,6 +182,10 @@ impl Engine for Watched {
 
     fn page(&self, first: u64, read: &mut dyn FnMut(&[u8])) -> Result<(), Fault> {
         self.engine.page(first, read)
+    }
+
+    fn keeps(&self, path: &Path) -> bool {
+        self.engine.keeps(path)
     }
 
     fn close(&self, mark: Option<Mark>) -> Result<(), Fault> {

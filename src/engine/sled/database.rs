@@ -8,6 +8,7 @@ use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
 use std::time::Duration;
 
 use parking_lot::{Mutex, MutexGuard, const_mutex};
@@ -51,6 +52,10 @@ impl Database {
     /// Opens the files of a generation, or makes them.
     pub(super) fn open(generation: &Generation, cache_bytes: u64) -> Result<Self, OpenError> {
         generation.remove_unfinished_snapshots()?;
+        // sled waits for ever where no thread can be had for its first piece of work.
+        thread::Builder::new()
+            .spawn(|| ())
+            .map_err(|error| OpenError::Io(Fault::io("cannot start a thread", &error)))?;
         let config =
             sled::Config::new().path(generation.path()).cache_capacity(cache_bytes).flush_every_ms(None);
         let refused =
@@ -272,7 +277,7 @@ fn is_locked(error: &io::Error) -> bool {
 /// Between two looks at a lock that nothing announces.
 #[allow(clippy::disallowed_methods, reason = "nothing tells when sled's threads let go of a lock")]
 fn wait() {
-    std::thread::sleep(RELEASE_WAIT);
+    thread::sleep(RELEASE_WAIT);
 }
 
 /// What came out of sled instead of an answer.

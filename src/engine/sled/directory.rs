@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 
 use super::files::{self, fault};
 use super::generation::Generation;
+use super::sealed::{parse_store, read_small, seal, store_text, unseal};
 use super::{Missing, space};
 use crate::error::{Fault, OpenError};
 use crate::journal::StoreId;
@@ -251,21 +252,20 @@ impl Directory {
             .map_err(|s| OpenError::DiskFull { available: s.available, needed: s.needed })
     }
 
-    /// Copies a generation, whose digest this is, to a new one with a number above all there are, and says how
-    /// many bytes that was.
+    /// Copies a generation to a new one with a number above all there are, and says whether its digest is the
+    /// expected one. Nothing of the copy is durable yet.
     pub(super) fn copy_generation(
         &self,
         from: &Generation,
-        digest: u32,
-    ) -> Result<(Generation, u64), OpenError> {
-        let len = from.len()?;
-        self.need_room(len)?;
+        expected: Option<u32>,
+    ) -> Result<(Generation, bool), OpenError> {
         let highest = self.generations()?.iter().map(Generation::number).max().unwrap_or_default();
         let copy = Generation::numbered(&self.path, highest.saturating_add(1));
         files::replace(&self.copy_mark(&copy), b"").map_err(OpenError::Io)?;
-        let copied = from.copy_to(&copy).and_then(|copied| {
-            if copied == digest {
-                Ok(())
+        let copied = from.copy_to(&copy).and_then(|digest| {
+            // What is not known to be right must at least be the same when it is read again.
+            if expected == Some(digest) || from.digest()? == digest {
+                Ok(expected == Some(digest))
             } else {
                 Err(corrupt("two reads of the generation gave different bytes", from.path()))
             }
@@ -273,7 +273,7 @@ impl Directory {
         if copied.is_err() {
             self.remove_copy(&copy);
         }
-        copied.map(|()| (copy, len))
+        copied.map(|as_expected| (copy, as_expected))
     }
 
     /// Says of a generation that it is a copy which does not count yet, and can be made again.
@@ -288,15 +288,22 @@ impl Directory {
         }
     }
 
-    /// Removes what openings that were cut short have left. Any other generation may be evidence, and stays until
-    /// the store is open.
+    /// Removes what openings that were cut short have left. Any generation without such a mark may be evidence, and
+    /// stays until the store is open; a newer one than the one that counts is.
     pub(super) fn remove_unfinished_copies(&self, current: &Generation) -> Result<(), OpenError> {
-        for copy in self.generations()?.iter().filter(|other| other.number() != current.number()) {
-            if self.copy_mark(copy).exists() {
-                self.remove_copy(copy);
-            }
+        let marks = self.names()?.into_iter().filter_map(|name| {
+            let number = Generation::number_of(name.strip_suffix(".copy")?)?;
+            (number != current.number()).then(|| Generation::numbered(&self.path, number))
+        });
+        for copy in marks {
+            self.remove_copy(&copy);
         }
-        Ok(())
+        // A copy has its mark before its first byte, and loses it after CURRENT names it.
+        match self.generations()?.iter().find(|other| other.number() > current.number()) {
+            None => Ok(()),
+            Some(newer) if self.copy_mark(newer).exists() => Ok(()),
+            Some(newer) => Err(corrupt("there is a newer generation than the one that counts", newer.path())),
+        }
     }
 
     /// Makes a generation the one that counts, at once or not at all.
@@ -322,15 +329,18 @@ impl Directory {
 
     /// All generations there are.
     pub(super) fn generations(&self) -> Result<Vec<Generation>, OpenError> {
+        let numbers = self.names()?.into_iter().filter_map(|name| Generation::number_of(&name));
+        Ok(numbers.map(|number| Generation::numbered(&self.path, number)).collect())
+    }
+
+    /// What is in the directory, as far as its names are text.
+    fn names(&self) -> Result<Vec<String>, OpenError> {
         let failed = |error: io::Error| OpenError::Io(fault("list", &self.path, &error));
-        let mut generations = Vec::new();
-        for entry in fs::read_dir(&self.path).map_err(failed)? {
-            let name = entry.map_err(failed)?.file_name();
-            if let Some(number) = name.to_str().and_then(Generation::number_of) {
-                generations.push(Generation::numbered(&self.path, number));
-            }
-        }
-        Ok(generations)
+        let entries = fs::read_dir(&self.path).map_err(failed)?;
+        entries
+            .filter_map(|entry| entry.map(|entry| entry.file_name().into_string().ok()).transpose())
+            .collect::<io::Result<_>>()
+            .map_err(failed)
     }
 }
 
@@ -359,42 +369,6 @@ pub(super) fn random_store() -> Result<StoreId, OpenError> {
 
 fn corrupt(what: &str, file: &Path) -> OpenError {
     OpenError::Corrupt { what: what.into(), file: Some(file.into()) }
-}
-
-/// Reads a file that is small by right; one that is not is cut, and so found to be damaged.
-fn read_small(path: &Path) -> Result<Option<Vec<u8>>, OpenError> {
-    use std::io::Read;
-    let mut bytes = Vec::new();
-    match File::open(path).and_then(|file| file.take(1 << 16).read_to_end(&mut bytes)) {
-        Ok(_) => Ok(Some(bytes)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(OpenError::Io(fault("read", path, &error))),
-    }
-}
-
-/// A line for people and programs: what it is, its fields, and a checksum.
-fn seal(kind: &str, fields: &[String]) -> String {
-    let body = format!("pointstore {kind} {}", fields.join(" "));
-    format!("{body} {:08x}\n", crc32fast::hash(body.as_bytes()))
-}
-
-fn unseal<'a>(kind: &str, bytes: &'a [u8]) -> Option<Vec<&'a str>> {
-    let line = std::str::from_utf8(bytes).ok()?.strip_suffix('\n')?;
-    let (body, crc) = line.rsplit_once(' ')?;
-    if crc != format!("{:08x}", crc32fast::hash(body.as_bytes())) {
-        return None;
-    }
-    let fields = body.strip_prefix("pointstore ")?.strip_prefix(kind)?.strip_prefix(' ')?;
-    Some(fields.split(' ').collect())
-}
-
-fn store_text(store: StoreId) -> String {
-    format!("{:032x}", u128::from_be_bytes(store.0))
-}
-
-fn parse_store(text: &str) -> Option<StoreId> {
-    let store = StoreId(u128::from_str_radix(text, 16).ok()?.to_be_bytes());
-    (store_text(store) == text).then_some(store)
 }
 
 #[cfg(test)]

@@ -62,14 +62,14 @@ impl Generation {
         self.read_all(|_, _| Ok(()))
     }
 
-    /// Copies every byte to another generation, which must not exist yet, and makes that durable.
+    /// Copies every byte to another generation, which must not exist yet, and gives the digest of what was read.
     ///
     /// Really copies: pages that failed to reach the disk may look clean to the system, and would be shared by
     /// anything cleverer.
     pub(super) fn copy_to(&self, other: &Self) -> Result<u32, OpenError> {
         fs::create_dir(&other.path).map_err(|error| OpenError::Io(fault("create", &other.path, &error)))?;
         let mut open: Option<(PathBuf, File)> = None;
-        let digest = self.read_all(|name, bytes| {
+        self.read_all(|name, bytes| {
             let path = other.path.join(name);
             if open.as_ref().is_none_or(|(name, _)| *name != path) {
                 if let Some(folder) = path.parent() {
@@ -86,9 +86,7 @@ impl Generation {
                 }
                 None => Ok(()),
             }
-        })?;
-        other.sync_files().map_err(OpenError::Io)?;
-        Ok(digest)
+        })
     }
 
     /// Removes what is left of a snapshot that was being written when the process ended.

@@ -18,6 +18,7 @@ mod directory;
 mod files;
 mod generation;
 mod helper;
+mod sealed;
 mod space;
 mod watermark;
 
@@ -119,27 +120,29 @@ impl SledEngine {
         directory.finish_creation()?;
         let current = directory.current(format.store)?;
         directory.remove_unfinished_copies(&current)?;
-        directory.need_room(0)?;
         let (mut watermark, slot) = Watermark::open(&directory.watermark_path(), format.store)?;
-        // Every byte is read here, once, whichever way it goes on.
-        let digest = current.digest()?;
-        let clean = slot.clean == Some(digest);
-        // sled changes what it opens, and one read that fails makes it throw away the rest. So it gets a copy. Only
-        // where there is no room for one, and the files are known to be sound and the right ones, are they opened
-        // themselves.
-        let in_place = clean
-            && options.least.is_none_or(|least| least == slot.mark)
-            && directory.need_room(current.len()?).is_err();
-        let (generation, copied_bytes) = if in_place {
-            // Before sled writes anything, and on the disk: from here on it is not clean any more.
-            watermark.write(slot.mark, None).and_then(|()| watermark.sync()).map_err(OpenError::Io)?;
-            (Used::InPlace(current), 0)
-        } else {
-            let (copy, bytes) = directory.copy_generation(&current, digest)?;
-            (Used::Copy(copy), bytes)
+        let len = current.len()?;
+        // sled changes what it opens, and one read that fails makes it throw away the rest. So it gets a copy, which
+        // is synced before it counts. Only where there is no room for one, and the files are known to be sound and
+        // the right ones, are they opened themselves.
+        let (used, clean, copied_bytes) = match directory.need_room(len) {
+            Ok(()) => {
+                let (copy, clean) = directory.copy_generation(&current, slot.clean)?;
+                (Used::Copy(copy), clean, len)
+            }
+            Err(full) => {
+                directory.need_room(0)?;
+                let right = options.least.is_none_or(|least| least == slot.mark);
+                if !right || slot.clean != Some(current.digest()?) {
+                    return Err(full);
+                }
+                // Before sled writes anything, and on the disk: from here on it is not clean any more.
+                watermark.write(slot.mark, None).and_then(|()| watermark.sync()).map_err(OpenError::Io)?;
+                (Used::InPlace(current), true, 0)
+            }
         };
         let found = Found { mark: slot.mark, created: false, clean, copied_bytes };
-        Self::start(options, directory, lock, format.store, found, generation, watermark)
+        Self::start(options, directory, lock, format.store, found, used, watermark)
     }
 
     fn create(

@@ -1,6 +1,7 @@
 //! A store whose making was cut short is made anew; one that was in use never is (I7, I11).
 
 use std::fs;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
 use pointstore::{OpenError, PointStore};
@@ -113,10 +114,42 @@ fn generations_that_an_opening_left_behind_are_removed_by_the_next() {
         fs::create_dir(store.path().join("gen-7")).unwrap();
         let half = fs::read(current.join("db")).unwrap();
         fs::write(store.path().join("gen-7/db"), &half[..half.len() / 2]).unwrap();
+        fs::write(store.path().join("gen-7.copy"), "").unwrap();
         store.serves_all().close().unwrap();
         let left = generation(store.path());
-        let expected = if stop == Stop::Clean { current } else { store.path().join("gen-8") };
-        assert_eq!(left, expected);
+        assert_eq!(left, store.path().join("gen-3"));
+        assert!(
+            !current.exists() && !store.path().join("gen-7").exists() && !store.path().join("gen-0").exists()
+        );
+        store.serves_all();
+    }
+}
+
+#[test]
+fn openings_that_are_cut_short_do_not_fill_the_disk_with_copies() {
+    for stop in [Stop::Clean, Stop::Killed] {
+        let store = stopped(stop);
+        let before = super::evidence(store.path());
+        for _ in 0..5 {
+            let builder = PointStore::builder().on_progress(|_| panic!("cut short"));
+            catch_unwind(AssertUnwindSafe(|| builder.open(store.path()))).unwrap_err();
+        }
+        // A panic is as good as a kill, except that this process can still tidy up.
+        assert!(super::evidence(store.path()) == before);
+        // What a kill leaves: a copy with its mark, and one whose mark came too late.
+        fs::create_dir(store.path().join("gen-20")).unwrap();
+        fs::write(store.path().join("gen-20/db"), "half").unwrap();
+        fs::write(store.path().join("gen-20.copy"), "").unwrap();
+        fs::write(store.path().join("gen-21.copy"), "").unwrap();
+        PointStore::builder()
+            .expect_at_least("9999-00000000".parse().unwrap())
+            .open(store.path())
+            .unwrap_err();
+        assert!(
+            !listing(store.path())
+                .keys()
+                .any(|path| path.starts_with("gen-20") || path.to_string_lossy().ends_with(".copy"))
+        );
         store.serves_all();
     }
 }

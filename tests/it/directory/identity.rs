@@ -69,8 +69,13 @@ fn a_file_in_the_place_of_the_directory_is_refused_and_not_touched() {
 fn an_empty_directory_is_not_touched_by_who_must_not_make_a_store() {
     let folder = tempfile::tempdir().unwrap();
     for path in [folder.path().to_owned(), folder.path().join("missing")] {
-        let error = PointStore::builder().create(false).open(path).unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Unavailable);
+        let error = PointStore::builder().create(false).open(&path).unwrap_err();
+        assert!(matches!(&error, OpenError::Missing { path: named } if *named == path), "{error:?}");
+        assert_eq!(error.kind(), ErrorKind::Invalid);
+        // Who remembers entries is never given a new and empty store.
+        let remembered = "1-00000000".parse().unwrap();
+        let error = PointStore::builder().expect_at_least(remembered).open(&path).unwrap_err();
+        assert!(matches!(error, OpenError::Missing { .. }), "{error:?}");
     }
     assert!(listing(folder.path()).is_empty());
 }
@@ -173,8 +178,11 @@ fn an_open_store_is_refused_to_others_in_this_process() {
     let error = refused(folder.path());
     assert!(matches!(&error, OpenError::AlreadyOpen { path } if path == folder.path()), "{error:?}");
     assert!(error.is_transient());
-    let error = store.backup(folder.path()).unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Unavailable, "{error:?}");
+    for inside in ["", "gen-1/copy", "gen-99", "copy/of/it"] {
+        let error = store.backup(folder.path().join(inside)).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Invalid, "{error:?}");
+        assert!(!folder.path().join("gen-99").exists() && !folder.path().join("copy").exists());
+    }
     super::fill(&store, 3, 3);
     store.close().unwrap();
     PointStore::open(folder.path()).unwrap();

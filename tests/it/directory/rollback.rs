@@ -43,6 +43,24 @@ fn i11_a_generation_that_was_put_back_is_refused_as_rolled_back() {
 }
 
 #[test]
+fn i11_older_files_put_back_beside_a_newer_generation_are_refused() {
+    let live = tempfile::tempdir().unwrap();
+    let store = PointStore::open(live.path()).unwrap();
+    fill(&store, 0, 10);
+    store.close().unwrap();
+    let older = copy_of(live.path());
+    let store = PointStore::open(live.path()).unwrap();
+    fill(&store, 10, 10);
+    store.close().unwrap();
+    // All that the older store had, over the newer one, whose generation stays where it is.
+    copy_folder(older.path(), live.path());
+    assert!(live.path().join("gen-1").exists() && live.path().join("gen-2").exists());
+    let error = super::refused(live.path());
+    assert!(matches!(error, OpenError::Corrupt { .. }), "{error:?}");
+    assert!(error.to_string().contains("newer generation"));
+}
+
+#[test]
 fn an_older_watermark_is_no_reason_to_refuse() {
     let live = tempfile::tempdir().unwrap();
     let store = PointStore::open(live.path()).unwrap();
