@@ -274,3 +274,7 @@ impl From<AtomicError> for Stop {
 fn unwritable(full: Full) -> StorageError {
     StorageError::NotAttempted(Fault::new(full.to_string()))
 }
+
+#[cfg(test)]
+#[allow(clippy::arithmetic_side_effects, reason = "a test that overflows is to say so at once")]
+mod tests;

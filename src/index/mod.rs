@@ -114,3 +114,34 @@ impl KeyHasher {
         self.0.hash_one((account_hash, operation.code(), key))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rules::AccountState;
+
+    #[test]
+    fn memory_is_counted_of_accounts_their_names_receipts_and_pages() {
+        let mut index = Index::new(StoreId([1; 16]));
+        let hasher = index.hasher().clone();
+        let mut before = index.memory_bytes();
+        let mut grows_by = |index: &Index, part: &str, least: u64, most: u64| {
+            let grown = index.memory_bytes().saturating_sub(before);
+            assert!((least..=most).contains(&grown), "{part}: {grown}");
+            before = index.memory_bytes();
+        };
+        for number in 1..=10_000 {
+            index.receipts.insert(hasher.receipt(number, Operation::Grant, "k"), number);
+        }
+        grows_by(&index, "receipts", 160_000, 500_000);
+        for name in 0..1_000 {
+            let id = AccountId::new(format!("{name:0100}")).unwrap();
+            index.accounts.set(&hasher, hasher.account(&id), &id, AccountState::default());
+        }
+        grows_by(&index, "accounts", 150_000, 400_000);
+        for first in 0..4_096 {
+            index.pages.push(first, 1);
+        }
+        grows_by(&index, "pages", 32_768, 40_000);
+    }
+}

@@ -2,7 +2,8 @@
 
 use pointstore::testing::SimDisk;
 use pointstore::{
-    AtomicError, Command, Difference, ErrorKind, ManualClock, Memo, PointStore, Refusal, Timestamp,
+    ATOMIC_LIST_BYTES_MAX, ATOMIC_LIST_LEN_MAX, ApplyError, AtomicError, Command, Difference, ErrorKind,
+    InvalidCommand, ManualClock, Memo, PointStore, Refusal, Timestamp,
 };
 
 use super::{applied, balance, grant, held, on_both, pts, redeem, replayed};
@@ -188,5 +189,43 @@ fn halves_of_two_lists_are_not_a_third() {
         let refusal = Refusal::KeyReused { saved, given, differs: Difference::List };
         assert_eq!(error.error().refusal(), Some(&refusal));
         assert_eq!(store.stats().receipts, 4);
+    });
+}
+
+/// The bytes of a list as they are counted: of each command's texts, and 64 more.
+fn bytes(list: &[Command]) -> usize {
+    let text = |c: &Command| {
+        c.account().name().len() + c.key().as_str().len() + c.memo().map_or(0, |m| m.as_str().len())
+    };
+    list.iter().map(|command| text(command) + 64).sum()
+}
+
+#[test]
+fn a_list_of_as_many_commands_as_there_may_be_is_applied_and_one_more_is_invalid() {
+    on_both(|_, store| {
+        let list: Vec<Command> = (0..=ATOMIC_LIST_LEN_MAX).map(|n| grant("a", &format!("k{n}"), 1)).collect();
+        assert!(bytes(&list) < ATOMIC_LIST_BYTES_MAX);
+        let error = store.apply_atomic(&list).unwrap_err();
+        let (len, max) = (ATOMIC_LIST_LEN_MAX + 1, ATOMIC_LIST_LEN_MAX);
+        assert_eq!(error.into_error(), ApplyError::Invalid(InvalidCommand::ListTooLong { len, max }));
+        assert_eq!(balance(&store, "a"), 0);
+        assert_eq!(store.apply_atomic(&list[1..]).unwrap().len(), ATOMIC_LIST_LEN_MAX);
+    });
+}
+
+#[test]
+fn a_list_of_as_many_bytes_as_there_may_be_is_applied_and_one_more_is_invalid() {
+    on_both(|_, store| {
+        let long = |n: usize| grant("a", &format!("{n:0255}"), 1);
+        let mut list: Vec<Command> = (0..82).map(long).collect();
+        let left = ATOMIC_LIST_BYTES_MAX - bytes(&list) - bytes(&[long(82)]);
+        let memo = |len: usize| Memo::new("m".repeat(len)).unwrap();
+        list.push(long(82).with_memo(memo(left + 1)));
+        let error = store.apply_atomic(&list).unwrap_err();
+        let (bytes, max) = (ATOMIC_LIST_BYTES_MAX + 1, ATOMIC_LIST_BYTES_MAX);
+        assert_eq!(error.into_error(), ApplyError::Invalid(InvalidCommand::ListTooLarge { bytes, max }));
+        assert_eq!(balance(&store, "a"), 0);
+        list[82] = long(82).with_memo(memo(left));
+        assert_eq!(store.apply_atomic(&list).unwrap().len(), 83);
     });
 }
