@@ -123,15 +123,30 @@ fn exchange(disk: &mut Listing, with: &Listing, names: &[&PathBuf]) {
             None => disk.remove(*name),
         };
     }
+    // A folder goes with the last of its files.
+    let left: Vec<PathBuf> = files_of(disk);
+    disk.retain(|name, bytes| {
+        bytes.is_some() || with.contains_key(name) || left.iter().any(|file| file.starts_with(name))
+    });
 }
 
-/// Whether what counts is all of the other store: its journal, and what it knows of itself.
+/// Whether what counts is all of the other store: its journal, and what it knows of itself. Beside a generation that
+/// is newer it is not: that one would not be there.
 fn is_the_whole(names: &[&PathBuf], all: &[PathBuf], with: &Listing) -> bool {
     let is_taken = |end: &str| {
         let mut there = all.iter().filter(|name| name.ends_with(end) && with.contains_key(*name));
         there.all(|name| names.contains(&name))
     };
-    names.len() == all.len() || ["db", "WATERMARK", "FORMAT", "CURRENT"].iter().all(|end| is_taken(end))
+    let newest = with.keys().filter_map(|name| generation(name)).max();
+    let left = all.iter().filter(|name| !with.contains_key(*name) && !names.contains(name));
+    names.len() == all.len()
+        || (["db", "WATERMARK", "FORMAT", "CURRENT"].iter().all(|end| is_taken(end))
+            && left.filter_map(|name| generation(name)).all(|number| Some(number) < newest))
+}
+
+/// The number of the generation that a file belongs to.
+fn generation(name: &Path) -> Option<u64> {
+    name.components().find_map(|part| part.as_os_str().to_str()?.strip_prefix("gen-")?.parse().ok())
 }
 
 fn damage(rig: &Rig, luck: &mut Luck, base: &Base, other: &Base) -> Result<Option<State>, String> {

@@ -20,6 +20,9 @@ const PARTS: [(&str, Part); 6] = [
     ("real", real::part),
 ];
 
+/// Violations that are listed once more at the end.
+const LISTED: usize = 5;
+
 struct Options {
     rounds: u64,
     seed: u64,
@@ -124,8 +127,11 @@ fn report(name: &str, tally: &Tally, seconds: u64) {
     for (note, times) in &tally.notes {
         println!("         - {note} ({times})");
     }
-    for violation in &tally.violations {
+    for violation in tally.violations.iter().take(LISTED) {
         println!("         VIOLATED: {violation}");
+    }
+    if tally.violations.len() > LISTED {
+        println!("         VIOLATED: and {} more", tally.violations.len() - LISTED);
     }
 }
 
