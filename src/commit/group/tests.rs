@@ -98,6 +98,26 @@ fn a_refused_list_leaves_nothing_for_its_neighbours() {
     }
 }
 
+/// C07, I1: taking a list back touches nothing of others, though their hashes are alike in part.
+#[test]
+fn many_refused_lists_leave_every_other_key_known() {
+    let fixture = Fixture::new();
+    let time = Timestamp::from_unix_millis(1);
+    let mut draft = Draft::new(&fixture.index, &fixture.engine, time, Limits::STANDARD);
+    let grants: Vec<Command> = (0..300).map(|n| grant(&format!("a{n}"), &format!("k{n}"), 1)).collect();
+    assert_eq!(draft.decide(&mut fixture.each(&grants)), Fit::Whole);
+    for n in 0..300 {
+        let mut refused = fixture.list(&[grant("b", &format!("l{n}"), 1), redeem("c", "l", 1)]);
+        assert_eq!(draft.decide(&mut refused), Fit::Whole);
+        assert_eq!(list_error(refused), Some(Some(1)));
+    }
+    let mut again = fixture.each(&grants);
+    assert_eq!(draft.decide(&mut again), Fit::Whole);
+    let expected: Vec<_> = (1..=300).map(|number| Some((number, 1))).collect();
+    assert!(answers(again) == expected, "I1: all of them are replays");
+    assert_eq!(draft.overlay.entries().len(), 300);
+}
+
 #[test]
 fn what_finds_no_room_waits_and_leaves_nothing() {
     let fixture = Fixture::new();
