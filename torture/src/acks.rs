@@ -125,6 +125,7 @@ impl Acks {
                 let (kind, text) = rest.split_once('\t')?;
                 heard.not_open = Some((kind.to_owned(), text.to_owned()));
             }
+            "walk" => {}
             "closing" => heard.closing = true,
             "closed" => heard.closed = Some(rest == "ok"),
             "end" => heard.ended = true,
