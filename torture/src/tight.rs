@@ -6,13 +6,13 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use crate::child::{Ended, Job, judge};
+use crate::child::{Ended, Fault, Job, judge};
 use crate::damage::{self, Base, Stop};
 use crate::disk::Disk;
 use crate::files;
 use crate::luck::Luck;
 use crate::power;
-use crate::rig::Rig;
+use crate::rig::{May, Rig, State};
 use crate::strike;
 use crate::trace;
 use crate::wider::{Mount, is_root};
@@ -20,6 +20,9 @@ use crate::work::{Load, Run};
 
 /// Free: enough to begin, and less than a copy needs beside that.
 const FREE: u64 = (2 << 20) + (300 << 10);
+
+/// More calls that change something than an opening in place makes.
+const OPENING_CALLS: u64 = 30;
 
 pub fn all(rig: &Rig) -> Result<(), String> {
     if !is_root() {
@@ -36,6 +39,9 @@ pub fn all(rig: &Rig) -> Result<(), String> {
             if stop == Stop::Clean {
                 for case in 0..runs {
                     cut(rig, &mut rig.luck(&[42, round, case]), &base)?;
+                }
+                for nth in 1..=OPENING_CALLS {
+                    killed(rig, &mut rig.luck(&[43, round, nth]), &base, nth)?;
                 }
             }
         }
@@ -120,6 +126,31 @@ fn damaged(rig: &Rig, luck: &mut Luck, base: &Base) -> Result<(), String> {
     }
     drop(mount);
     fs::remove_dir_all(folder).map_err(|error| error.to_string())
+}
+
+/// Killed at a call while it is opened in place. There is no copy then that could be thrown away.
+fn killed(rig: &Rig, luck: &mut Luck, base: &Base, nth: u64) -> Result<(), String> {
+    let (folder, mount) = place(rig, base)?;
+    let (disk, acks) = (folder.join("disk"), folder.join("acks"));
+    fill(&disk)?;
+    let mut job = Job::new(&rig.tools, &disk, &acks);
+    let act = *luck.one_of(&["kill", "killafter", "torn"]);
+    job.fault = Some(Fault { op: "change", nth, act, ..Fault::default() });
+    let run = Run { seed: luck.any(), number: 9, load: Load::Mix, threads: 2, steps: 3 };
+    let ended = job.run(&run, true)?;
+    rig.tried("killed while opened in place");
+    let story = format!("seed={} opened in place, call {nth} {act} {run:?} {ended:?}", rig.seed);
+    let left = rig.folder()?;
+    files::copy(&disk.join("store"), &left.join("disk/store"))
+        .and_then(|()| fs::copy(&acks, left.join("acks")))
+        .map_err(|error| error.to_string())?;
+    drop(mount);
+    let depth = *luck.one_of(&["read", "again"]);
+    let state = State { folder: left, story, truth: None, may: May::Open, depth };
+    rig.judge(&state)?;
+    fs::remove_dir_all(folder)
+        .and_then(|()| fs::remove_dir_all(state.folder))
+        .map_err(|error| error.to_string())
 }
 
 /// Opened in place, loaded, and cut.
