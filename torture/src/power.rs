@@ -24,7 +24,7 @@ const CHAINS: [[(Load, u64, u64); 3]; 4] = [
 ];
 
 pub fn part(rig: &Rig) -> Result<(), String> {
-    let states = if rig.short { 48 } else { 170 };
+    let states = if rig.short { 48 } else { 140 };
     for round in 0..rig.rounds {
         for (number, chain) in CHAINS.iter().enumerate() {
             follow(rig, &mut rig.luck(&[5, round, number as u64]), chain, states)?;
