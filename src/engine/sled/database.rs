@@ -75,13 +75,16 @@ impl Database {
                 return Err(OpenError::Io(fault("open", &log_path, &error)));
             }
         };
-        let database =
-            Self { db, journal, log, log_path, log_len: AtomicU64::new(0), turns: AtomicU64::new(0) };
-        // Opening writes, and reuses segments: nothing more may be written before that is on the disk.
-        match database.sync() {
-            Ok(()) => Ok(database),
+        Ok(Self { db, journal, log, log_path, log_len: AtomicU64::new(0), turns: AtomicU64::new(0) })
+    }
+
+    /// Syncs what opening wrote, and lets go of everything if it cannot. Opening writes, and reuses segments: nothing
+    /// more may be written to files that count before that is on the disk.
+    pub(super) fn synced(self) -> Result<Self, OpenError> {
+        match self.sync() {
+            Ok(()) => Ok(self),
             Err(fault) => {
-                database.drop_wholly();
+                self.drop_wholly();
                 Err(OpenError::Io(fault))
             }
         }
