@@ -6,7 +6,9 @@
 #[cfg(not(all(test, pointstore_shuttle)))]
 pub(crate) use self::real::{AtomicBool, Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard};
 #[cfg(all(test, pointstore_shuttle))]
-pub(crate) use self::scheduled::{AtomicBool, Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard};
+pub(crate) use self::scheduled::{
+    AtomicBool, Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard, yield_now,
+};
 
 #[cfg(not(all(test, pointstore_shuttle)))]
 mod real {
@@ -82,9 +84,11 @@ mod scheduled {
             self.0.notify_all();
         }
 
-        /// There is no time in a schedule: a limit of zero may be over at any moment, any other never is.
+        /// There is no time in a schedule: a limit of zero may be over at any moment, one of less than a millisecond
+        /// always is, and any other never.
         pub(crate) fn wait_for<T>(&self, guard: &mut MutexGuard<'_, T>, limit: Duration) -> Waited {
-            let over = limit.is_zero() && shuttle::rand::thread_rng().gen_ratio(1, 3);
+            let always = !limit.is_zero() && limit < Duration::from_millis(1);
+            let over = always || (limit.is_zero() && shuttle::rand::thread_rng().gen_ratio(1, 3));
             let held = guard.held.take().expect("it is held");
             guard.held = Some(if over {
                 drop(held);

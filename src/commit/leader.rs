@@ -123,17 +123,17 @@ impl Committer {
         self.engine.mark(Mark { next, chain: group.chain.get() })
     }
 
-    /// Hands over to the next leader first, then wakes those who are done.
+    /// Wakes those who are done, then hands over: what they ask next can be in the next group.
     fn dismiss(&self, members: Members, entries: usize) {
         let Members { waiting, mut inside, unfinished, .. } = members;
         if let Some(unfinished) = &unfinished {
-            // Told nothing: once handed over, the next leader may be at work on it.
             inside.retain(|(ticket, _)| !Arc::ptr_eq(ticket, unfinished));
         }
-        self.queue.hand_over(waiting.into_iter(), unfinished, entries);
+        let answered = inside.len();
         for (ticket, _) in inside {
             ticket.tell(Phase::Done);
         }
+        self.queue.hand_over(waiting.into_iter(), unfinished, answered, entries);
     }
 
     /// I10: nothing is written any more. Those whose entries may be on the disk are told that it is not known;

@@ -17,7 +17,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
-use self::queue::Queue;
+use self::queue::{MOMENT, Queue};
 use self::request::{Atomic, Each, Prepared, Work};
 use crate::engine::{Engine, Mark};
 use crate::error::{ApplyError, AtomicError, Fault, ReadError, StorageError};
@@ -74,7 +74,7 @@ impl Committer {
             settings,
             hasher,
             published: RwLock::new(index),
-            queue: Queue::default(),
+            queue: Queue::new(MOMENT),
             closed: Mutex::new(None),
         }
     }

@@ -12,6 +12,10 @@ use crate::types::{Command, Points};
 const LONG: Duration = Duration::from_secs(60);
 const SHORT: Duration = Duration::from_millis(5);
 
+fn queue() -> Queue {
+    Queue::new(MOMENT)
+}
+
 fn prepared() -> Prepared {
     let command = Command::grant("a".parse().unwrap(), "k".parse().unwrap(), Points::MIN);
     Prepared::new(&command, &KeyHasher::default())
@@ -41,12 +45,12 @@ fn not_attempted(fault: &Fault) -> Vec<Result<crate::types::Outcome, ApplyError>
 }
 
 fn hand_over(queue: &Queue, waiting: VecDeque<Arc<Ticket>>) {
-    queue.hand_over(waiting.into_iter(), None, 1);
+    queue.hand_over(waiting.into_iter(), None, 0, 1);
 }
 
 #[test]
 fn the_first_one_leads_and_hands_over_to_the_next_in_order() {
-    let queue = Queue::default();
+    let queue = queue();
     let (one, first) = enter(&queue);
     let (two, second) = enter(&queue);
     let (three, third) = enter(&queue);
@@ -69,21 +73,49 @@ fn the_first_one_leads_and_hands_over_to_the_next_in_order() {
 
 #[test]
 fn what_was_begun_and_not_finished_goes_behind_the_others() {
-    let queue = Queue::default();
+    let queue = queue();
     let (long, _) = enter(&queue);
     let (other, _) = enter(&queue);
     let mut waiting = queue.take_waiting();
     waiting.pop_front();
-    queue.hand_over(waiting.into_iter(), Some(Arc::clone(&long)), 3);
+    queue.hand_over(waiting.into_iter(), Some(Arc::clone(&long)), 0, 3);
     assert_eq!(queue.wait(&other, LONG), Ok(Phase::Lead));
     let order = queue.take_waiting();
     assert!(Arc::ptr_eq(&order[0], &other) && Arc::ptr_eq(&order[1], &long));
 }
 
+#[test]
+fn a_leader_waits_for_those_who_were_answered_just_now() {
+    let queue = Queue::new(LONG);
+    enter(&queue);
+    queue.take_waiting();
+    queue.hand_over(std::iter::empty(), None, 3, 3);
+    assert_eq!(enter(&queue).1, Phase::Lead);
+    thread::scope(|scope| {
+        let led = scope.spawn(|| queue.take_waiting().len());
+        assert_eq!((enter(&queue).1, enter(&queue).1), (Phase::Waiting, Phase::Waiting));
+        assert_eq!(led.join().unwrap(), 3);
+    });
+}
+
+#[test]
+fn who_was_waited_for_in_vain_is_not_waited_for_soon_again() {
+    let mut queue = Queue::new(SHORT);
+    enter(&queue);
+    queue.take_waiting();
+    for group in 0..=HURRIED_GROUPS {
+        queue.hand_over(std::iter::empty(), None, 2, 2);
+        enter(&queue);
+        // The first time it waits in vain; after that it would wait for ever.
+        assert_eq!(queue.take_waiting().len(), 1, "group={group}");
+        queue.moment = LONG * 60;
+    }
+}
+
 // I10
 #[test]
 fn a_poisoned_queue_answers_who_waits_and_accepts_nobody() {
-    let queue = Queue::default();
+    let queue = queue();
     enter(&queue);
     queue.take_waiting();
     let (waiting, _) = enter(&queue);
@@ -107,7 +139,7 @@ fn a_poisoned_queue_answers_who_waits_and_accepts_nobody() {
 
 #[test]
 fn closing_waits_until_everybody_is_served() {
-    let queue = Queue::default();
+    let queue = queue();
     enter(&queue);
     let served = AtomicUsize::new(0);
     thread::scope(|scope| {
@@ -132,7 +164,7 @@ fn closing_waits_until_everybody_is_served() {
 
 #[test]
 fn who_waits_for_a_leader_that_hangs_gives_up_and_ends_it_for_all() {
-    let queue = Queue::default();
+    let queue = queue();
     let (_leader, _) = enter(&queue);
     let (in_group, _) = enter(&queue);
     queue.take_waiting();
@@ -149,7 +181,7 @@ fn who_waits_for_a_leader_that_hangs_gives_up_and_ends_it_for_all() {
 /// group was written after the store had said that it takes no more, or nobody led and closing waited in vain.
 #[test]
 fn i10_nobody_leads_after_the_poison_though_a_slow_leader_hands_over() {
-    let queue = Queue::default();
+    let queue = queue();
     enter(&queue);
     let (rest, _) = enter(&queue);
     let (begun, _) = enter(&queue);
@@ -157,7 +189,7 @@ fn i10_nobody_leads_after_the_poison_though_a_slow_leader_hands_over() {
     taken.pop_front();
     let begun_in_line = taken.pop_back();
     queue.poison(&cause("it hangs"));
-    queue.hand_over(taken.into_iter(), begun_in_line, 1);
+    queue.hand_over(taken.into_iter(), begun_in_line, 0, 1);
     for ticket in [rest, begun] {
         assert_eq!(queue.wait(&ticket, LONG), Ok(Phase::Done), "I10: it must not lead");
         assert_eq!(answers(ticket.take()), not_attempted(&cause("it hangs")));
@@ -169,7 +201,7 @@ fn i10_nobody_leads_after_the_poison_though_a_slow_leader_hands_over() {
 /// it led nobody, and waited for the answer that it had.
 #[test]
 fn i10_who_has_an_answer_takes_it_though_a_leader_had_chosen_it() {
-    let queue = Queue::default();
+    let queue = queue();
     enter(&queue);
     let (chosen, _) = enter(&queue);
     queue.poison(&cause("it hangs"));
