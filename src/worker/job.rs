@@ -66,8 +66,7 @@ impl Job {
 
     /// Takes it for the store; or gives the way back alone, where its time is over.
     pub(super) fn take(self) -> Result<(Command, Reply), Reply> {
-        let in_time =
-            self.limit.as_ref().is_none_or(|(deadline, claim)| !is_over(*deadline) && claim.take());
+        let in_time = self.limit.as_ref().is_none_or(|(deadline, claim)| !is_over(*deadline) && claim.take());
         if in_time { Ok((self.command, self.answer)) } else { Err(self.answer) }
     }
 
