@@ -75,6 +75,8 @@
 //!
 //! - `testing`: a disk in memory that fails, crashes and loses power on cue, for tests of programs that use this
 //!   crate. Off by default, and nothing for production.
+//! - `worker`: a bounded queue and a thread of its own in front of a store, for async callers on any runtime and for
+//!   threads that must not wait for the disk. It brings `async-channel` and `futures-channel`.
 
 mod commit;
 mod engine;
@@ -88,6 +90,8 @@ mod sync;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 mod types;
+#[cfg(feature = "worker")]
+pub mod worker;
 
 /// The program in the README compiles.
 #[cfg(doctest)]

@@ -1,0 +1,146 @@
+//! Acknowledgements that get lost on cue, and panics between the store and its callers (I1, I4, C01).
+
+use std::collections::HashSet;
+use std::sync::Mutex;
+use std::time::Duration;
+
+use pointstore::testing::LostAcks;
+use pointstore::worker::{Doubt, Worker, WorkerError};
+use pointstore::{ErrorKind, PointStore};
+
+use super::{applied, gated, grant, held, in_time, replayed};
+
+fn losing(acks: &LostAcks, seed: u64) -> Worker {
+    let (_disk, _gate, store) = gated(seed);
+    Worker::builder(store).lose_acks(acks).spawn().unwrap()
+}
+
+// C01
+#[test]
+fn c01_a_lost_acknowledgement_leaves_its_effect_and_the_retry_gets_its_receipt() {
+    let acks = LostAcks::new();
+    let worker = losing(&acks, 60);
+    in_time(|| {
+        acks.lose_next(2);
+        for _ in 0..2 {
+            let error = worker.apply_blocking(grant("k")).unwrap_err();
+            assert_eq!(error, WorkerError::OutcomeUnknown(Doubt::Lost));
+            assert!(error.kind() == ErrorKind::OutcomeUnknown && error.is_transient());
+            assert_eq!(worker.store().stats().receipts, 1, "it is there, and once");
+        }
+        let retry = replayed(worker.apply_blocking(grant("k")));
+        assert_eq!(retry.receipt().balance_after().get(), 1);
+        applied(worker.apply_blocking(grant("next")));
+    });
+    assert_eq!((acks.lost(), worker.stats().in_doubt, worker.stats().answered), (2, 2, 4));
+}
+
+#[test]
+fn only_the_acknowledgements_that_are_picked_get_lost() {
+    let acks = LostAcks::new();
+    let worker = losing(&acks, 61);
+    let seen = Mutex::new(HashSet::new());
+    // The first attempt of every other key.
+    acks.lose_where(move |command| {
+        let key = command.key().as_str().to_owned();
+        key.ends_with('1') && seen.lock().unwrap().insert(key)
+    });
+    in_time(|| {
+        for i in 0..20 {
+            let (odd, k) = (i % 2 == 1, format!("k{i}-{}", i % 2));
+            let first = worker.apply_blocking(grant(&k));
+            assert_eq!(first.is_err(), odd, "{k}");
+            assert_eq!(worker.apply_blocking(grant(&k)).unwrap().receipt().number(), i + 1);
+        }
+    });
+    assert_eq!((acks.lost(), worker.store().stats().receipts), (10, 20));
+}
+
+#[test]
+fn a_caller_who_hears_nothing_has_its_limit_or_the_end_of_the_worker() {
+    let acks = LostAcks::new();
+    let worker = losing(&acks, 62);
+    acks.keep_silent(true);
+    acks.lose_where(|_| true);
+    in_time(|| {
+        let mut limit = Duration::from_millis(2);
+        let error = loop {
+            match worker.apply_blocking_within(grant("k"), limit).unwrap_err() {
+                WorkerError::Expired => limit *= 2,
+                error => break error,
+            }
+        };
+        assert_eq!(error, WorkerError::OutcomeUnknown(Doubt::Expired));
+        let patient = worker.try_apply(grant("patient")).unwrap();
+        worker.shutdown_blocking();
+        assert_eq!(patient.wait(), Err(WorkerError::OutcomeUnknown(Doubt::Lost)));
+    });
+    let store = worker.store();
+    assert!(store.apply(&grant("k")).unwrap().is_replay());
+    assert!(store.apply(&grant("patient")).unwrap().is_replay());
+    assert_eq!(worker.stats().accepted, worker.stats().answered);
+}
+
+#[test]
+fn a_panic_in_a_delivery_is_that_deliverys_answer_and_the_worker_goes_on() {
+    let (_disk, gate, store) = gated(63);
+    let acks = LostAcks::new();
+    acks.lose_where(|command| match command.key().as_str() {
+        "bad" => panic!("between the store and the answer"),
+        _ => false,
+    });
+    let worker = Worker::builder(store).lose_acks(&acks).spawn().unwrap();
+    in_time(|| {
+        let held = held(&gate, &worker);
+        let together = ["beside", "bad", "behind"].map(|k| worker.try_apply(grant(k)).unwrap());
+        gate.open();
+        applied(held.wait());
+        for ticket in together {
+            assert_eq!(ticket.wait(), Err(WorkerError::OutcomeUnknown(Doubt::Panicked)));
+        }
+        replayed(worker.apply_blocking(grant("beside")));
+        replayed(worker.apply_blocking(grant("behind")));
+        applied(worker.apply_blocking(grant("next")));
+    });
+    assert_eq!(worker.stats().in_doubt, 3);
+}
+
+#[test]
+fn a_caller_whose_waker_panics_harms_nobody_else() {
+    use std::future::Future;
+    use std::pin::pin;
+    use std::sync::Arc;
+    use std::task::{Context, Wake, Waker};
+
+    struct Panics;
+    impl Wake for Panics {
+        fn wake(self: Arc<Self>) {
+            panic!("a runtime that panics");
+        }
+    }
+    let (_disk, gate, store) = gated(64);
+    let worker = Worker::builder(store).spawn().unwrap();
+    let held = held(&gate, &worker);
+    let waker = Waker::from(Arc::new(Panics));
+    let mut bad = pin!(worker.apply(grant("bad")));
+    assert!(bad.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+    let good = worker.try_apply(grant("good")).unwrap();
+    gate.open();
+    in_time(|| {
+        applied(held.wait());
+        applied(good.wait());
+        applied(smol::block_on(bad));
+        applied(worker.apply_blocking(grant("next")));
+    });
+}
+
+#[test]
+fn lost_acknowledgements_are_told_on_a_real_store_too() {
+    let acks = LostAcks::new();
+    let worker = Worker::builder(PointStore::temporary().unwrap()).lose_acks(&acks).spawn().unwrap();
+    acks.lose_next(1);
+    in_time(|| {
+        assert!(worker.apply_blocking(grant("k")).is_err());
+        replayed(worker.apply_blocking(grant("k")));
+    });
+}
