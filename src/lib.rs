@@ -75,6 +75,8 @@
 //!
 //! - `testing`: a disk in memory that fails, crashes and loses power on cue, for tests of programs that use this
 //!   crate. Off by default, and nothing for production.
+//! - `retry`: retries that ask an error whether they are safe, with growing and jittered waits, hints of the other side,
+//!   a bound on attempts and a deadline; blocking, and async on any runtime.
 
 mod commit;
 mod engine;
@@ -82,6 +84,8 @@ mod error;
 mod index;
 mod journal;
 mod limits;
+#[cfg(feature = "retry")]
+pub mod retry;
 mod rules;
 mod store;
 mod sync;

@@ -24,3 +24,4 @@ mod invariants;
 mod layers;
 mod linear;
 mod model;
+mod retry;
