@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::delays::Delays;
-use super::{GaveUp, RetryError, RetryPolicy, Retryable};
+use super::{GaveUp, RetryError, RetryPolicy, Retryable, counts};
 use crate::{Clock, ErrorKind};
 
 /// Who can open a store again that has failed.
@@ -79,6 +79,7 @@ impl Attempts {
         match self.next_delay(&error) {
             Ok(delay) => {
                 tracing::debug!(attempt, %answer, delay_ms = millis(delay), "attempt");
+                counts::retry(answer);
                 Ok(Wait { delay, error })
             }
             Err(gave_up) => {
@@ -130,6 +131,7 @@ impl Attempts {
     fn give_up<E: Retryable>(&self, error: E, gave_up: GaveUp) -> RetryError<E> {
         let (attempts, elapsed, outcome_is_unknown) = (self.made, self.elapsed(), self.outcome_is_unknown);
         let (delay_ms, elapsed_ms, reason) = (millis(self.waited), millis(elapsed), gave_up.word());
+        counts::gave_up(gave_up);
         if gave_up == GaveUp::Final && !outcome_is_unknown {
             // A refusal is an answer like any other.
             tracing::debug!(attempts, delay_ms, elapsed_ms, outcome_is_unknown, reason, "gave up");

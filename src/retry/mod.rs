@@ -36,6 +36,7 @@
 //! ([`Retryable::proves_no_effect`]).
 
 mod attempts;
+mod counts;
 mod delays;
 mod error;
 mod policy;
