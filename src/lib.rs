@@ -69,12 +69,15 @@
 //! | understand an answer | [`Outcome`], [`Receipt`], [`ApplyError`], [`Refusal`], [`ErrorKind`] |
 //! | read | [`PointStore::balance`], [`receipt`](PointStore::receipt), [`statement`](PointStore::statement), [`accounts`](PointStore::accounts), [`journal`](PointStore::journal) |
 //! | get out of damage | [`PointStore::salvage`], [`SalvageReport`] |
-//! | operate it | [`PointStore::stats`], [`verify`](PointStore::verify), [`backup`](PointStore::backup), [`position`](PointStore::position), [`close`](PointStore::close) |
+//! | operate it | [`PointStore::stats`], [`Observer`], [`verify`](PointStore::verify), [`backup`](PointStore::backup), [`position`](PointStore::position), [`close`](PointStore::close) |
 //!
 //! # Features
 //!
 //! - `testing`: a disk in memory that fails, crashes and loses power on cue, for tests of programs that use this
 //!   crate. Off by default, and nothing for production.
+//! - `metrics`: what a store does and how retries go, as metrics of the `metrics` facade; the module has the table.
+//! - `retry`: retries that ask an error whether they are safe, with growing and jittered waits, hints of the other side,
+//!   a bound on attempts and a deadline; blocking, and async on any runtime.
 //! - `worker`: a bounded queue and a thread of its own in front of a store, for async callers on any runtime and for
 //!   threads that must not wait for the disk. It brings `async-channel` and `futures-channel`.
 
@@ -84,6 +87,11 @@ mod error;
 mod index;
 mod journal;
 mod limits;
+#[cfg(feature = "metrics")]
+pub mod metrics;
+mod observe;
+#[cfg(feature = "retry")]
+pub mod retry;
 mod rules;
 mod store;
 mod sync;
@@ -103,6 +111,7 @@ pub use error::{
     Refusal, StorageError,
 };
 pub use limits::{ATOMIC_LIST_BYTES_MAX, ATOMIC_LIST_LEN_MAX};
+pub use observe::{Answers, Observer, WrittenGroup};
 pub use store::{
     Accounts, BackupReport, Builder, Journal, OpenReport, PointStore, Progress, SalvageReport, Statement,
     Stats, VerifyReport,

@@ -6,12 +6,14 @@ use std::sync::Arc;
 
 use super::Committer;
 use super::group::{Draft, Fit, Overlay};
+use super::laps::Laps;
 use super::queue::{Phase, Ticket};
 use super::request::Work;
 use crate::engine::Mark;
 use crate::error::{Fault, StorageError};
 use crate::index::Index;
 use crate::journal::{Group, GroupHeader};
+use crate::observe::WrittenGroup;
 
 /// Requests in a group, beside the leader's own bookkeeping: kept outside what may panic.
 #[derive(Debug, Default)]
@@ -48,17 +50,27 @@ impl Committer {
             Ok(entered) => entered,
             Err(answered) => return answered,
         };
-        loop {
+        let answered = loop {
             match phase {
-                Phase::Done => return ticket.take(),
+                Phase::Done => break ticket.take(),
                 // A leader is told how it went like everyone in its group.
                 Phase::Lead => self.lead(),
                 Phase::Waiting => {}
             }
             phase = match self.queue.wait(&ticket, self.settings.stall_limit) {
                 Ok(phase) => phase,
-                Err(stalled) => return ticket.answered(&StorageError::OutcomeUnknown(stalled)),
+                Err(stalled) => break ticket.answered(&StorageError::OutcomeUnknown(stalled)),
             };
+        };
+        // Whoever took the leader for hanging says so.
+        self.tell_if_poisoned();
+        answered
+    }
+
+    /// Tells of the first failure, once.
+    fn tell_if_poisoned(&self) {
+        if let Some(cause) = self.queue.poison_news() {
+            self.settings.observers.poisoned(&cause);
         }
     }
 
@@ -67,7 +79,11 @@ impl Committer {
         let mut members = Members::default();
         let served = catch_unwind(AssertUnwindSafe(|| self.serve(&mut members)));
         match served {
-            Ok(Ok(entries)) => self.dismiss(members, entries),
+            Ok(Ok(None)) => self.dismiss(members, 0),
+            Ok(Ok(Some(group))) => {
+                self.dismiss(members, group.entries);
+                self.settings.observers.group_written(&group);
+            }
             Ok(Err(Failure::Refused(error))) => {
                 for (ticket, progress) in &members.inside {
                     ticket.work().take_back(*progress, &error);
@@ -79,10 +95,12 @@ impl Committer {
         }
     }
 
-    /// Decides and writes a group, and says how many entries it has.
-    fn serve(&self, members: &mut Members) -> Result<usize, Failure> {
-        let now = self.settings.clock.wall();
+    /// Decides and writes a group, and says what it was, if it has entries.
+    fn serve(&self, members: &mut Members) -> Result<Option<WrittenGroup>, Failure> {
+        let clock = &*self.settings.clock;
         members.waiting = self.queue.take_waiting();
+        let now = clock.wall();
+        let mut laps = Laps::start(self.settings.observers.any().then_some(clock));
         let index = self.published();
         let tail = index.tail;
         let time = now.max(tail.time);
@@ -91,7 +109,7 @@ impl Committer {
         let Draft { overlay, mut packer, .. } = draft;
         drop(index);
         if packer.is_empty() {
-            return Ok(0);
+            return Ok(None);
         }
         if let Err(shortage) = self.engine.room() {
             let (available, needed) = (shortage.available, shortage.needed);
@@ -110,21 +128,37 @@ impl Committer {
             return Err(Failure::Fatal(cause));
         }
         members.appended = true;
-        self.write(&group, tail.next)?;
+        let mut written = WrittenGroup {
+            entries: overlay.entries().len() as u64,
+            requests: members.inside.len() as u64,
+            deciding: laps.lap(),
+            ..WrittenGroup::default()
+        };
+        self.write(&group, tail.next, &mut laps, &mut written)?;
         publish(&mut self.published.write(), &overlay, &group, time);
-        Ok(overlay.entries().len())
+        Ok(Some(written))
     }
 
     /// I7: durable before anything that rests on it is seen.
-    fn write(&self, group: &Group, first: u64) -> Result<(), Fault> {
+    fn write(
+        &self,
+        group: &Group,
+        first: u64,
+        laps: &mut Laps<'_>,
+        written: &mut WrittenGroup,
+    ) -> Result<(), Fault> {
         self.engine.append(&group.pages)?;
+        written.appending = laps.lap();
         self.engine.sync()?;
+        written.syncing = laps.lap();
         let next = first.saturating_add(u64::from(group.len));
-        self.engine.mark(Mark { next, chain: group.chain.get() })
+        self.engine.mark(Mark { next, chain: group.chain.get() })?;
+        written.marking = laps.lap();
+        Ok(())
     }
 
     /// Wakes those who are done, then hands over: what they ask next can be in the next group.
-    fn dismiss(&self, members: Members, entries: usize) {
+    fn dismiss(&self, members: Members, entries: u64) {
         let Members { waiting, mut inside, unfinished, .. } = members;
         if let Some(unfinished) = &unfinished {
             inside.retain(|(ticket, _)| !Arc::ptr_eq(ticket, unfinished));
@@ -159,6 +193,7 @@ impl Committer {
         for ticket in inside.chain(members.waiting) {
             ticket.tell(Phase::Done);
         }
+        self.tell_if_poisoned();
     }
 }
 

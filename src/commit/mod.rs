@@ -5,6 +5,7 @@
 //! and after the first failure nothing more is written. `store` is the only caller.
 
 mod group;
+mod laps;
 mod leader;
 mod lookup;
 mod queue;
@@ -23,6 +24,7 @@ use crate::engine::{Engine, Mark};
 use crate::error::{ApplyError, AtomicError, Fault, ReadError, StorageError};
 use crate::index::{Index, KeyHasher};
 use crate::limits::Limits;
+use crate::observe::Observers;
 use crate::rules::{self, Known, ListKeys};
 use crate::sync::{Mutex, RwLock, RwLockReadGuard};
 use crate::types::{Clock, Command, Entry, InvalidCommand, Outcome};
@@ -41,6 +43,8 @@ pub(crate) struct Settings {
     pub(crate) clock: Arc<dyn Clock>,
     /// How long a caller waits while no group at all is finished.
     pub(crate) stall_limit: Duration,
+    /// Who is told what is done.
+    pub(crate) observers: Observers,
 }
 
 /// How many groups were written, and how large.

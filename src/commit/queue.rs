@@ -132,6 +132,8 @@ pub(super) struct Queue {
     state: Mutex<State>,
     /// The same as `closing` in the state, to look at without waiting.
     closed: AtomicBool,
+    /// It is poisoned, and nobody was told yet.
+    news: AtomicBool,
     /// Nobody leads and nothing waits.
     idle: Condvar,
     /// As many wait as were expected.
@@ -145,6 +147,7 @@ impl Queue {
             moment,
             state: Mutex::default(),
             closed: AtomicBool::default(),
+            news: AtomicBool::default(),
             idle: Condvar::default(),
             gathered: Condvar::default(),
         }
@@ -202,7 +205,7 @@ impl Queue {
             return Ok(state.finished);
         }
         let stalled = Fault::new("no group was finished for as long as callers may wait");
-        poison(state, &self.idle, &stalled);
+        self.poison_in(state, &stalled);
         Err(stalled)
     }
 
@@ -232,7 +235,7 @@ impl Queue {
         first: impl DoubleEndedIterator<Item = Arc<Ticket>>,
         last: Option<Arc<Ticket>>,
         answered: usize,
-        entries: usize,
+        entries: u64,
     ) {
         let mut state = self.state.lock();
         for ticket in first.rev() {
@@ -245,7 +248,7 @@ impl Queue {
         if entries > 0 {
             let counts = &mut state.counts;
             counts.groups = counts.groups.saturating_add(1);
-            counts.largest = counts.largest.max(entries as u64);
+            counts.largest = counts.largest.max(entries);
         }
         if let Some(cause) = state.poison.clone() {
             // I10: somebody took this leader for hanging meanwhile. Nobody leads after that.
@@ -270,7 +273,28 @@ impl Queue {
 
     /// Accepts nothing more, ever; what waited is told that it was not attempted. The first cause is kept.
     pub(super) fn poison(&self, cause: &Fault) {
-        poison(self.state.lock(), &self.idle, cause);
+        self.poison_in(self.state.lock(), cause);
+    }
+
+    fn poison_in(&self, mut state: MutexGuard<'_, State>, cause: &Fault) {
+        if state.poison.is_none() {
+            self.news.store(true, Ordering::SeqCst);
+        }
+        let cause = state.poison.get_or_insert_with(|| cause.clone()).clone();
+        if !state.serving {
+            // Whoever was told to lead is among those who waited.
+            state.leading = false;
+            self.idle.notify_all();
+        }
+        let waiting = std::mem::take(&mut state.waiting);
+        drop(state);
+        give_up(waiting, &cause);
+    }
+
+    /// The first cause, for the first who asks after it was poisoned.
+    pub(super) fn poison_news(&self) -> Option<Fault> {
+        let news = self.news.load(Ordering::SeqCst) && self.news.swap(false, Ordering::SeqCst);
+        if news { self.poisoned() } else { None }
     }
 
     /// Why nothing may be written any more, if that is so.
@@ -310,18 +334,6 @@ impl Queue {
     pub(super) fn counts(&self) -> GroupCounts {
         self.state.lock().counts
     }
-}
-
-fn poison(mut state: MutexGuard<'_, State>, idle: &Condvar, cause: &Fault) {
-    let cause = state.poison.get_or_insert_with(|| cause.clone()).clone();
-    if !state.serving {
-        // Whoever was told to lead is among those who waited.
-        state.leading = false;
-        idle.notify_all();
-    }
-    let waiting = std::mem::take(&mut state.waiting);
-    drop(state);
-    give_up(waiting, &cause);
 }
 
 /// Tells those who waited that they were not attempted.

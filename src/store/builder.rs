@@ -11,6 +11,7 @@ use crate::engine::{Engine, Mark, Missing, SledEngine, SledOptions};
 use crate::error::OpenError;
 use crate::journal::Chain;
 use crate::limits::Limits;
+use crate::observe::{Observer, Observers};
 use crate::types::{Clock, Position, SystemClock};
 
 const CACHE_BYTES: u64 = 64 << 20;
@@ -50,6 +51,7 @@ pub struct Builder {
     least: Option<Position>,
     on_progress: Option<OnProgress>,
     stall_limit: Duration,
+    observers: Observers,
     limits: Limits,
 }
 
@@ -62,6 +64,7 @@ impl Default for Builder {
             least: None,
             on_progress: None,
             stall_limit: STALL_LIMIT,
+            observers: Observers::default(),
             limits: Limits::STANDARD,
         }
     }
@@ -164,6 +167,15 @@ impl Builder {
         self
     }
 
+    /// Tells an observer what the store does; nobody unless set. See [`Observer`] for an example.
+    ///
+    /// Without one nothing is measured. A second one takes the place of the first.
+    #[must_use]
+    pub fn observer(mut self, observer: impl Observer + 'static) -> Self {
+        self.observers = Observers::new(observer);
+        self
+    }
+
     /// Opens the store in a directory, or makes it.
     ///
     /// Everything in it is read and checked before this returns; see [`OpenReport`](crate::OpenReport).
@@ -228,6 +240,10 @@ impl Builder {
         self.stall_limit
     }
 
+    pub(super) fn observers(&self) -> &Observers {
+        &self.observers
+    }
+
     pub(super) fn report(&self, progress: Progress) {
         if let Some(report) = &self.on_progress {
             report(progress);
@@ -244,6 +260,7 @@ impl fmt::Debug for Builder {
             .field("least", &self.least)
             .field("on_progress", &self.on_progress.is_some())
             .field("stall_limit", &self.stall_limit)
+            .field("observers", &self.observers)
             .field("limits", &self.limits)
             .finish()
     }

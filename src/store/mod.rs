@@ -21,6 +21,7 @@ use std::sync::Arc;
 use self::stats::Counters;
 use crate::commit::Committer;
 use crate::error::{ApplyError, AtomicError, CloseError, OpenError};
+use crate::observe::Answers;
 use crate::types::{AccountId, Command, IdempotencyKey, Outcome, Points, Position};
 
 pub use self::backup::BackupReport;
@@ -250,7 +251,7 @@ impl PointStore {
     /// ```
     pub fn apply(&self, command: &Command) -> Result<Outcome, ApplyError> {
         let answer = self.inner.committer.apply(command);
-        self.inner.counters.count(&answer);
+        self.count(|answers| answers.count(&answer));
         answer
     }
 
@@ -277,9 +278,7 @@ impl PointStore {
     /// ```
     pub fn apply_each(&self, commands: &[Command]) -> Vec<Result<Outcome, ApplyError>> {
         let answers = self.inner.committer.apply_each(commands);
-        for answer in &answers {
-            self.inner.counters.count(answer);
-        }
+        self.count(|counted| answers.iter().for_each(|answer| counted.count(answer)));
         answers
     }
 
@@ -321,8 +320,16 @@ impl PointStore {
     /// ```
     pub fn apply_atomic(&self, commands: &[Command]) -> Result<Vec<Outcome>, AtomicError> {
         let answer = self.inner.committer.apply_atomic(commands);
-        self.inner.counters.count_list(&answer);
+        self.count(|answers| answers.count_list(&answer));
         answer
+    }
+
+    /// Counts the answers of one call.
+    fn count(&self, count: impl FnOnce(&mut Answers)) {
+        let mut answers = Answers::default();
+        count(&mut answers);
+        self.inner.counters.add(&answers);
+        self.inner.builder.observers().answered(&answers);
     }
 
     /// Where the journal ends now: everything acknowledged so far lies before it.

@@ -48,6 +48,7 @@ pub(super) fn open(
         limits: builder.limits(),
         clock: Arc::clone(builder.time()),
         stall_limit: builder.stall_limit(),
+        observers: builder.observers().clone(),
     };
     Ok((Committer::new(engine, index, settings), report))
 }

@@ -5,8 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use serde::Serialize;
 
 use super::PointStore;
-use crate::error::{ApplyError, AtomicError, Refusal};
-use crate::types::Outcome;
+use crate::observe::Answers;
 
 /// What a store has done since it was opened, and what it holds.
 ///
@@ -111,36 +110,28 @@ pub(super) struct Counters {
 }
 
 impl Counters {
-    pub(super) fn count(&self, answer: &Result<Outcome, ApplyError>) {
-        match answer {
-            Ok(outcome) => self.count_outcome(outcome),
-            Err(error) => self.count_error(error),
-        }
-    }
-
-    pub(super) fn count_list(&self, answer: &Result<Vec<Outcome>, AtomicError>) {
-        match answer {
-            Ok(outcomes) => outcomes.iter().for_each(|outcome| self.count_outcome(outcome)),
-            Err(error) => self.count_error(error.error()),
-        }
-    }
-
-    fn count_outcome(&self, outcome: &Outcome) {
-        add(if outcome.is_replay() { &self.replayed } else { &self.applied });
-    }
-
-    fn count_error(&self, error: &ApplyError) {
-        add(match error {
-            ApplyError::Invalid(_) => &self.invalid,
-            ApplyError::Storage(_) => &self.storage_errors,
-            ApplyError::Refused(Refusal::KeyReused { .. }) => &self.key_reused,
-            ApplyError::Refused(Refusal::SequenceMismatch { .. }) => &self.sequence_mismatch,
-            ApplyError::Refused(Refusal::InsufficientPoints { .. }) => &self.insufficient_points,
-            ApplyError::Refused(Refusal::BalanceOverflow { .. }) => &self.balance_overflow,
-        });
+    pub(super) fn add(&self, answers: &Answers) {
+        let storage_errors = [
+            answers.not_attempted,
+            answers.outcome_unknown,
+            answers.unavailable,
+            answers.corrupt,
+            answers.closed,
+        ];
+        add(&self.applied, answers.applied);
+        add(&self.replayed, answers.replayed);
+        add(&self.key_reused, answers.key_reused);
+        add(&self.sequence_mismatch, answers.sequence_mismatch);
+        add(&self.insufficient_points, answers.insufficient_points);
+        add(&self.balance_overflow, answers.balance_overflow);
+        add(&self.invalid, answers.invalid);
+        add(&self.storage_errors, storage_errors.iter().fold(0, |sum, n| sum.saturating_add(*n)));
     }
 }
 
-fn add(counter: &AtomicU64) {
-    counter.fetch_add(1, Ordering::Relaxed);
+fn add(counter: &AtomicU64, by: u64) {
+    // Most are zero, and what is not touched stays in everybody's cache.
+    if by > 0 {
+        counter.fetch_add(by, Ordering::Relaxed);
+    }
 }

@@ -12,8 +12,7 @@ use super::handle::Worker;
 use super::shared::{Flight, Shared};
 use super::stats::Counters;
 use super::timer::Timer;
-use crate::error::{ApplyError, OpenError};
-use crate::store::PointStore;
+use crate::{ApplyError, OpenError, PointStore};
 
 const CAPACITY: usize = 1024;
 
@@ -172,7 +171,7 @@ impl Builder {
 
 #[cfg(any(test, feature = "testing"))]
 impl Acks for crate::testing::LostAcks {
-    fn loses(&self, command: &crate::types::Command) -> bool {
+    fn loses(&self, command: &crate::Command) -> bool {
         Self::loses(self, command)
     }
 

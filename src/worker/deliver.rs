@@ -11,9 +11,7 @@ use async_channel::Sender;
 use super::error::{Doubt, WorkerError};
 use super::job::Reply;
 use super::shared::Shared;
-use crate::error::{ApplyError, ErrorKind, OpenError};
-use crate::store::PointStore;
-use crate::types::{Command, Outcome};
+use crate::{ApplyError, Command, ErrorKind, OpenError, Outcome, PointStore};
 
 /// What opens a store again that takes no more commands.
 pub(super) type OnPoisoned = Box<dyn FnMut(&PointStore, &ApplyError) -> Result<PointStore, OpenError> + Send>;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::error::{ApplyError, ErrorKind, Refusal};
+use crate::{ApplyError, ErrorKind, Refusal};
 
 /// A command was not applied, or it is not known whether it was.
 ///
@@ -114,7 +114,7 @@ mod tests {
     use insta::assert_snapshot;
 
     use super::*;
-    use crate::error::StorageError;
+    use crate::StorageError;
 
     fn shareable<E: std::error::Error + Send + Sync + 'static>() {}
 

@@ -13,8 +13,7 @@ use super::shared::Shared;
 use super::stats::WorkerStats;
 use super::ticket::Ticket;
 use super::timer::deadline_in;
-use crate::store::PointStore;
-use crate::types::{Command, Outcome};
+use crate::{Command, Outcome, PointStore};
 
 /// A bounded queue in front of a store, and a thread that works it off.
 ///

@@ -8,7 +8,7 @@ use futures_channel::oneshot;
 
 use super::error::WorkerError;
 use super::timer::{Deadline, is_over};
-use crate::types::{Command, Outcome};
+use crate::{Command, Outcome};
 
 /// What a caller is told.
 pub(super) type Answer = Result<Outcome, WorkerError>;
@@ -92,7 +92,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::types::Points;
+    use crate::Points;
 
     fn command() -> Command {
         Command::grant("ada".parse().unwrap(), "k".parse().unwrap(), Points::MIN)

@@ -10,8 +10,7 @@ use super::error::{Doubt, WorkerError};
 use super::job::{Job, Reply};
 use super::stats::{Counters, WorkerStats};
 use super::timer::Timer;
-use crate::store::PointStore;
-use crate::types::Command;
+use crate::{Command, PointStore};
 
 /// One for each worker.
 pub(super) struct Shared {

@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 use super::block::block_on;
 use super::error::{Doubt, WorkerError};
 use super::job::Answers;
-use crate::types::Outcome;
+use crate::Outcome;
 
 /// An accepted command: a future of its answer, on any runtime.
 ///

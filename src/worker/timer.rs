@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
 
-use crate::types::{Clock, SystemClock};
+use crate::{Clock, SystemClock};
 
 /// A moment on the system's monotonic clock; none where it lies further ahead than that clock can count.
 pub(super) type Deadline = Option<Duration>;

@@ -23,5 +23,8 @@ mod histories;
 mod invariants;
 mod layers;
 mod linear;
+mod metrics;
 mod model;
+mod observer;
+mod retry;
 mod worker;

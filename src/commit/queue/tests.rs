@@ -121,8 +121,11 @@ fn a_poisoned_queue_answers_who_waits_and_accepts_nobody() {
     let (waiting, _) = enter(&queue);
     let list = Work::Atomic(Atomic::new(vec![prepared(), prepared()]));
     let (atomic, _) = queue.enter(list).expect("it is accepted");
+    assert_eq!(queue.poison_news(), None);
     queue.poison(&cause("first"));
     queue.poison(&cause("second"));
+    assert_eq!(queue.poison_news(), Some(cause("first")));
+    assert_eq!(queue.poison_news(), None, "it is told once");
     queue.leave();
     assert_eq!(queue.wait(&waiting, LONG), Ok(Phase::Done));
     assert_eq!(answers(waiting.take()), not_attempted(&cause("first")), "the first cause is kept");
@@ -170,6 +173,7 @@ fn who_waits_for_a_leader_that_hangs_gives_up_and_ends_it_for_all() {
     queue.take_waiting();
     let (behind, _) = enter(&queue);
     let stalled = queue.wait(&in_group, SHORT).expect_err("nothing moves");
+    assert_eq!(queue.poison_news(), Some(stalled.clone()));
     // Those behind were not attempted; who is in the group cannot know.
     assert_eq!(queue.wait(&behind, SHORT), Ok(Phase::Done));
     assert_eq!(answers(behind.take()), not_attempted(&stalled));

@@ -16,6 +16,7 @@ use crate::engine::sim::{Failure, SimDisk, Step};
 use crate::error::{ErrorKind, Fault};
 use crate::index::Index;
 use crate::limits::Limits;
+use crate::observe::Observers;
 use crate::types::{Clock, Command, IdempotencyKey, Memo, Points, Timestamp};
 
 /// What happens beside the callers.
@@ -72,6 +73,7 @@ pub(super) fn run(plan: Plan) {
         limits: Limits::SMALL,
         clock: Arc::new(Stopped { panics_after: AtomicUsize::new(panics_after) }),
         stall_limit: if plan.impatient { Duration::ZERO } else { Duration::MAX },
+        observers: Observers::default(),
     };
     let committer = Committer::new(Box::new(engine), index, settings);
     let world = Arc::new(World { committer, watch, disk });
