@@ -1,6 +1,6 @@
 //! Small cases that went wrong in other ledgers and retry helpers, and their whole kind: C01 to C17.
 //!
-//! C10 and C11 are about delays and queues of a worker, which is not here. Where the case does not need a disk
+//! C10 and C11, about delays and queues, are with the worker in `tests/it/worker`. Where the case does not need a disk
 //! that fails, it is tried on a simulated one and on sled.
 
 mod crash;
