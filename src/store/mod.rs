@@ -42,8 +42,8 @@ pub use self::verify::VerifyReport;
 /// included, or by [`close`](Self::close), which can say what went wrong. Once it has been set up, open it with
 /// [`create(false)`](Builder::create).
 ///
-/// Calls block until the disk has answered. From async code, call them where blocking is allowed, as in tokio's
-/// `spawn_blocking`: the store is `Send`, `Sync` and `Clone`.
+/// Calls block until the disk has answered. From async code, use the worker of the feature `worker`, or call them where
+/// blocking is allowed, as in tokio's `spawn_blocking`: the store is `Send`, `Sync` and `Clone`.
 ///
 /// # Examples
 ///

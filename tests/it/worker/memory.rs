@@ -13,7 +13,7 @@ use crate::concurrency::together;
 
 const CHILD: &str = "POINTSTORE_TEST_FLAT";
 const THREADS: usize = 16;
-const RETRIES: usize = 4_000;
+const RETRIES: usize = 2_500;
 
 #[test]
 fn retries_through_a_small_worker_leave_memory_flat() {
