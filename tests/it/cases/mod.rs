@@ -1,8 +1,7 @@
 //! Small cases that went wrong in other ledgers and retry helpers, and their whole kind: C01 to C17.
 //!
 //! C10 and C11 are about delays and queues: `tests/it/retry`, `src/retry` and `tests/it/worker` have them. Where the
-//! case does not need a disk
-//! that fails, it is tried on a simulated one and on sled.
+//! case does not need a disk that fails, it is tried on a simulated one and on sled.
 
 mod crash;
 mod keys;
