@@ -113,3 +113,6 @@ pub(crate) fn read_bytes<T>(
     })?;
     taken.unwrap_or_else(|| Err(ReadError::corrupt(number, "the page is missing")))
 }
+
+#[cfg(test)]
+mod tests;
