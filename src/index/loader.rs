@@ -145,3 +145,6 @@ impl Loader {
         (self.index, self.suspects)
     }
 }
+
+#[cfg(test)]
+mod tests;
