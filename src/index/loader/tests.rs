@@ -130,6 +130,7 @@ fn many_keys_are_found_and_twice_used_ones_are_suspects_in_both_halves_of_the_ta
         let owner = loader.owner(1).expect("it is there");
         loader.entry(owner, state(number, number), hash(key));
     }
+    assert_eq!(loader.index().receipts.len(), KEYS_MAX as u64, "keys go into the table so many at once");
     let parts = suspects.iter().map(|(key, _)| loader.index().receipts.part_of(hash(*key)));
     let (low, high): (Vec<_>, Vec<_>) = parts.partition(|part| *part < loader.keys.len() / 2);
     assert!(!low.is_empty() && !high.is_empty());
