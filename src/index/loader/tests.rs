@@ -73,6 +73,18 @@ fn an_entry_leads_to_its_account_and_to_where_that_stands_now() {
     assert!(loader.owner(u64::MAX).is_none());
 }
 
+// I3: two entries of one account may be on a page whose accounts were looked up together.
+#[test]
+fn an_account_that_was_looked_up_before_an_entry_of_it_can_be_asked_where_it_stands_now() {
+    let mut loader = Loader::new(STORE);
+    fold(&mut loader, 1, 1, 0, 1);
+    let before = loader.owner(1).expect("it is there");
+    fold(&mut loader, 2, 1, 1, 2);
+    let now = loader.now(before).expect("it is there");
+    assert_eq!((before.state, now.state), (state(1, 1), state(2, 2)));
+    assert_eq!((before.place, before.hash), (now.place, now.hash));
+}
+
 #[test]
 fn an_account_is_new_once_and_has_the_hash_it_came_with() {
     let mut loader = Loader::new(STORE);
