@@ -30,12 +30,7 @@ impl Places {
         Self(index.receipts.candidates(receipt_hash).map(|n| (n, index.pages.page_of(n))).collect())
     }
 
-    /// Whether there is none, which means that the key is not used.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    /// Reads the entry of a key, if one of these places has it.
+    /// Reads the entry of a key, if one of these places has it; where there is no place, the key is not used.
     pub(crate) fn read(
         &self,
         engine: &dyn Engine,
@@ -113,3 +108,6 @@ pub(crate) fn read_bytes<T>(
     })?;
     taken.unwrap_or_else(|| Err(ReadError::corrupt(number, "the page is missing")))
 }
+
+#[cfg(test)]
+mod tests;

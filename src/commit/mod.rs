@@ -201,9 +201,6 @@ impl Committer {
         if self.is_closed() {
             return Some(Err(StorageError::Closed.into()));
         }
-        if places.is_empty() {
-            return None;
-        }
         match self.read_saved(prepared, places) {
             Err(error) => Some(Err(error.into())),
             Ok(saved) => match rules::resolve(saved, &prepared.command) {

@@ -165,3 +165,6 @@ impl Atomic {
             .unwrap_or_else(|| Err(AtomicError::new(None, super::not_attempted("the list got no answer"))))
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -87,4 +87,33 @@ mod tests {
             assert_eq!(list.get(len), None);
         }
     }
+
+    #[test]
+    fn each_element_is_where_it_was_put_and_can_be_changed_there() {
+        let mut list = Chunked::default();
+        for value in 0..3 * CHUNK_LEN {
+            assert_eq!(list.push(value), value);
+        }
+        for at in [0, 1, CHUNK_LEN - 1, CHUNK_LEN, CHUNK_LEN + 1, 3 * CHUNK_LEN - 1] {
+            assert_eq!(list.get(at), Some(&at));
+            *list.get_mut(at).unwrap() += 7;
+            assert_eq!(list.get(at), Some(&(at + 7)));
+        }
+        assert_eq!(list.get(3 * CHUNK_LEN), None);
+        assert_eq!(list.get_mut(3 * CHUNK_LEN), None);
+        let changed = (0..3 * CHUNK_LEN).filter(|at| list.get(*at) != Some(at)).count();
+        assert_eq!(changed, 6);
+    }
+
+    #[test]
+    fn a_short_list_takes_little_room_and_a_long_one_hardly_more_than_its_elements() {
+        let mut list = Chunked::default();
+        list.push(0_u64);
+        assert!((8..200).contains(&list.memory_bytes()), "{}", list.memory_bytes());
+        for value in 1..10 * CHUNK_LEN as u64 {
+            list.push(value);
+        }
+        let elements = 80 * CHUNK_LEN as u64;
+        assert!((elements..elements + 600).contains(&list.memory_bytes()), "{}", list.memory_bytes());
+    }
 }

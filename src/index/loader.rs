@@ -42,7 +42,7 @@ struct Account {
 pub(crate) struct Owner {
     place: u32,
     hash: u64,
-    /// Where it stands before the entry.
+    /// Where it stood when it was looked up.
     pub(crate) state: AccountState,
 }
 
@@ -89,6 +89,11 @@ impl Loader {
     /// The account whose entry this was.
     pub(crate) fn owner(&self, entry: u64) -> Option<Owner> {
         self.owner_at(self.place_of(entry)?)
+    }
+
+    /// The same account as it stands now, with what was folded in since it was looked up.
+    pub(crate) fn now(&self, owner: Owner) -> Option<Owner> {
+        self.owner_at(owner.place)
     }
 
     fn place_of(&self, entry: u64) -> Option<u32> {
@@ -145,3 +150,6 @@ impl Loader {
         (self.index, self.suspects)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -144,4 +144,25 @@ mod tests {
         }
         grows_by(&index, "pages", 32_768, 40_000);
     }
+
+    // The table of keys rests on it: names with one hash are told apart by reading, slowly.
+    #[test]
+    fn whatever_names_differ_in_their_hashes_differ() {
+        let hasher = KeyHasher::default();
+        let names = [("", "a"), ("a", ""), ("t", "a"), ("ta", ""), ("", "ta"), ("a", "t"), ("", "")];
+        let mut hashes: Vec<u64> = names.iter().map(|(tenant, name)| hasher.names(tenant, name)).collect();
+        let id = AccountId::in_tenant("t", "a").unwrap();
+        assert_eq!(hasher.account(&id), hashes[2]);
+        hashes.extend([
+            hasher.receipt(1, Operation::Grant, "k"),
+            hasher.receipt(1, Operation::Redeem, "k"),
+            hasher.receipt(2, Operation::Grant, "k"),
+            hasher.receipt(1, Operation::Grant, "l"),
+        ]);
+        let count = hashes.len();
+        hashes.sort_unstable();
+        hashes.dedup();
+        assert_eq!(hashes.len(), count);
+        assert_ne!(KeyHasher::default().names("", "a"), hasher.names("", "a"), "the key is random");
+    }
 }

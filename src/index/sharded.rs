@@ -53,3 +53,23 @@ impl<T> Sharded<T> {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_table_gets_its_share_and_half_of_them_are_low() {
+        let mut table = Sharded::<u64>::default();
+        for part in 0..SHARDS as u64 {
+            table.insert(part << 40, part, |part| *part << 40);
+        }
+        let (low, high) = table.halves();
+        assert_eq!((low.len(), high.len()), (SHARDS / 2, SHARDS / 2));
+        for (part, shard) in (0..).zip(low.iter().chain(&*high)) {
+            assert_eq!(shard.iter().collect::<Vec<_>>(), [&part]);
+        }
+        assert_eq!(table.candidates(5 << 40).collect::<Vec<_>>(), [&5]);
+        assert_eq!((table.shards(), Sharded::<u64>::shard(u64::MAX)), (SHARDS, SHARDS - 1));
+    }
+}

@@ -193,11 +193,14 @@ impl Audit {
     }
 
     /// The account of an entry: the one of the entry that it names as its account's last, or a new one. It is
-    /// `known` where that entry is on an earlier page.
+    /// `known` where that entry is on an earlier page; this page may have had entries of the account since (I3).
     fn owner(&mut self, number: u64, entry: EntryFacts, known: Option<Owner>) -> Result<Owner, Finding> {
         let owner = match entry.id {
             Some(id) => self.loader.new_owner(id, entry.account_hash),
-            None => known.or_else(|| self.loader.owner(entry.previous)),
+            None => match known {
+                Some(known) => self.loader.now(known),
+                None => self.loader.owner(entry.previous),
+            },
         };
         owner
             .filter(|owner| owner.is_named(entry.account_hash))

@@ -213,3 +213,74 @@ fn i10_who_has_an_answer_takes_it_though_a_leader_had_chosen_it() {
     assert_eq!(queue.wait(&chosen, LONG), Ok(Phase::Done));
     assert_eq!(answers(chosen.take()), not_attempted(&cause("it hangs")));
 }
+
+#[test]
+fn a_group_without_entries_is_not_counted() {
+    let queue = Queue::default();
+    for entries in [4, 0, 2] {
+        enter(&queue);
+        queue.take_waiting();
+        queue.hand_over(std::iter::empty(), None, entries);
+    }
+    assert_eq!(queue.counts(), GroupCounts { groups: 2, largest: 4 });
+}
+
+// I10
+#[test]
+fn the_poison_is_there_for_a_leader_to_see() {
+    let queue = Queue::default();
+    enter(&queue);
+    queue.take_waiting();
+    assert_eq!(queue.poisoned(), None);
+    queue.poison(&cause("it hangs"));
+    assert_eq!(queue.poisoned(), Some(cause("it hangs")));
+}
+
+#[test]
+fn i10_who_was_told_to_lead_and_had_not_begun_does_not_keep_a_poisoned_queue_from_closing() {
+    let queue = Queue::default();
+    enter(&queue);
+    queue.poison(&cause("it hangs"));
+    assert_eq!(queue.close(SHORT), Ok(Some(cause("it hangs"))));
+}
+
+/// Closes a queue whose leader is at work, and does something once the caller of that waits.
+fn while_closing(limit: Duration, then: impl FnOnce(&Queue)) -> Result<Option<Fault>, Fault> {
+    let queue = Queue::default();
+    enter(&queue);
+    queue.take_waiting();
+    thread::scope(|scope| {
+        let closing = scope.spawn(|| queue.close(limit));
+        while !queue.is_closed() {
+            thread::yield_now();
+        }
+        // It is closed under the lock of the state: who has that lock now has it because the other one waits.
+        drop(queue.state.lock());
+        then(&queue);
+        closing.join().unwrap()
+    })
+}
+
+// I10
+#[test]
+fn a_leader_that_fails_while_the_queue_is_closed_does_not_hang() {
+    let closed = while_closing(LONG, |queue| {
+        queue.poison(&cause("it failed"));
+        queue.leave();
+    });
+    assert_eq!(closed, Ok(Some(cause("it failed"))));
+}
+
+#[test]
+fn a_leader_that_ends_as_the_time_is_up_does_not_hang() {
+    // Nobody is woken, so that the time is up before it is seen that the leader has ended.
+    let closed = |limit_ms| {
+        while_closing(Duration::from_millis(limit_ms), |queue| {
+            let mut state = queue.state.lock();
+            state.leading = false;
+            state.finished = state.finished.wrapping_add(1);
+        })
+    };
+    // With little time it may be up before the leader ends, where threads are slow.
+    assert!([5, 50, 500, 5_000].into_iter().any(|limit_ms| closed(limit_ms) == Ok(None)));
+}

@@ -125,6 +125,17 @@ fn i3_a_journal_whose_receipts_are_not_numbered_without_a_gap_is_not_served() {
     refused(&journal(SEED, groups), "the first receipt of an account is missing");
 }
 
+/// Where the accounts of a page stood was looked up for all of its entries before the first was judged: a second one
+/// that followed from the same entry as the first was judged by where the account had stood, and served.
+#[test]
+fn i3_two_entries_of_a_page_that_follow_from_the_same_one_are_not_served() {
+    let mut groups = sound();
+    groups[2].push(Entry::grant("a", "k3", 2, 72, 3, 3));
+    refused(&journal(SEED, groups.clone()), "the second follows from the entry that the first follows from");
+    groups[2][1] = Entry::grant("a", "k3", 2, 73, 4, 5);
+    opened(&journal(SEED, groups)).unwrap();
+}
+
 #[test]
 fn i3_a_journal_whose_totals_chain_time_or_numbers_do_not_continue_is_not_served() {
     refused_with_page(1, "more granted before", |page| page.granted += 1);
