@@ -119,6 +119,9 @@ fn i3_a_journal_whose_receipts_are_not_numbered_without_a_gap_is_not_served() {
     for previous in [0, 1, 2, 4, 5, 6, u64::MAX] {
         refused_with(2, 0, "another entry before it", |entry| entry.previous = previous);
     }
+    refused_with(2, 0, "it follows in all but its name from an entry of another account", |entry| {
+        *entry = Entry::grant("a", "k2", 1, 36, 3, 4);
+    });
     // An entry that is left out, with everything renumbered.
     let mut groups = sound();
     groups[0].remove(1);
