@@ -98,8 +98,8 @@ impl Committer {
     /// Decides and writes a group, and says what it was, if it has entries.
     fn serve(&self, members: &mut Members) -> Result<Option<WrittenGroup>, Failure> {
         let clock = &*self.settings.clock;
-        members.waiting = self.queue.take_waiting();
         let now = clock.wall();
+        members.waiting = self.queue.take_waiting();
         let mut laps = Laps::start(self.settings.observers.any().then_some(clock));
         let index = self.published();
         let tail = index.tail;

@@ -5,17 +5,11 @@
 //! reads every entry. Reading borrows from the page, allocates nothing, and accepts exactly one spelling of each
 //! value (I9); a test holds it against bincode's own reading.
 
-use bincode::config::{Config, standard};
-
-use crate::limits::{ENTRY_LEN_MAX, PAGE_LEN_MAX};
+use super::fields::{FieldError, Fields, config, varint_len};
+use crate::limits::ENTRY_LEN_MAX;
 use crate::types::{
     AccountId, Balance, Entry, IdempotencyKey, Memo, Operation, Points, Receipt, ReceiptParts, Timestamp,
 };
-
-/// The one configuration of bincode: varints, little-endian, and never more than a page.
-fn config() -> impl Config {
-    standard().with_limit::<PAGE_LEN_MAX>()
-}
 
 /// An entry as version 1 of a page holds it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, bincode::Encode)]
@@ -59,6 +53,15 @@ pub(crate) enum EntryError {
     OutOfBounds(&'static str),
 }
 
+impl From<FieldError> for EntryError {
+    fn from(error: FieldError) -> Self {
+        match error {
+            FieldError::Undecodable => Self::Undecodable,
+            FieldError::NotCanonical => Self::NotCanonical,
+        }
+    }
+}
+
 impl<'a> Row<'a> {
     /// The row for an entry.
     pub(crate) fn of(entry: &'a Entry) -> Self {
@@ -86,7 +89,7 @@ impl<'a> Row<'a> {
 
     /// Reads a row that fills `bytes` exactly.
     pub(crate) fn decode(bytes: &'a [u8]) -> Result<Self, EntryError> {
-        let mut fields = Fields(bytes);
+        let mut fields = Fields::new(bytes);
         let row = Self {
             operation: fields.byte()?,
             tenant: fields.text()?,
@@ -100,7 +103,7 @@ impl<'a> Row<'a> {
             list_len: fields.small_number()?,
             previous: fields.number()?,
         };
-        if fields.0.is_empty() { Ok(row) } else { Err(EntryError::NotCanonical) }
+        if fields.rest().is_empty() { Ok(row) } else { Err(EntryError::NotCanonical) }
     }
 
     /// The kind of operation.
@@ -151,61 +154,6 @@ impl<'a> Row<'a> {
         })
         .map_err(|_| EntryError::OutOfBounds("receipt"))?;
         Ok(Entry { receipt, place: self.place, list_len: self.list_len, previous: self.previous })
-    }
-}
-
-/// Bytes of bincode's varint for `value`.
-const fn varint_len(value: u64) -> usize {
-    match value {
-        0..=250 => 1,
-        251..=0xffff => 3,
-        0x1_0000..=0xffff_ffff => 5,
-        _ => 9,
-    }
-}
-
-/// Reads fields as bincode writes them, from the front; a number that is spelled longer than it needs is refused.
-struct Fields<'a>(&'a [u8]);
-
-impl<'a> Fields<'a> {
-    fn take<const N: usize>(&mut self) -> Result<[u8; N], EntryError> {
-        let (field, rest) = self.0.split_first_chunk().ok_or(EntryError::Undecodable)?;
-        self.0 = rest;
-        Ok(*field)
-    }
-
-    fn byte(&mut self) -> Result<u8, EntryError> {
-        self.take().map(|[byte]| byte)
-    }
-
-    #[allow(clippy::little_endian_bytes, reason = "bincode's varints are little-endian")]
-    fn number(&mut self) -> Result<u64, EntryError> {
-        let (number, width) = match self.byte()? {
-            byte @ 0..=250 => return Ok(u64::from(byte)),
-            251 => (u64::from(u16::from_le_bytes(self.take()?)), 3),
-            252 => (u64::from(u32::from_le_bytes(self.take()?)), 5),
-            253 => (u64::from_le_bytes(self.take()?), 9),
-            _ => return Err(EntryError::Undecodable),
-        };
-        if varint_len(number) == width { Ok(number) } else { Err(EntryError::NotCanonical) }
-    }
-
-    fn small_number(&mut self) -> Result<u32, EntryError> {
-        match self.0.first() {
-            // A number of 32 bits has no such spelling.
-            Some(253) => Err(EntryError::Undecodable),
-            _ => u32::try_from(self.number()?).map_err(|_| EntryError::Undecodable),
-        }
-    }
-
-    fn text(&mut self) -> Result<&'a str, EntryError> {
-        let len = usize::try_from(self.number()?).map_err(|_| EntryError::Undecodable)?;
-        if len == 0 {
-            return Ok("");
-        }
-        let (text, rest) = self.0.split_at_checked(len).ok_or(EntryError::Undecodable)?;
-        self.0 = rest;
-        std::str::from_utf8(text).map_err(|_| EntryError::Undecodable)
     }
 }
 

@@ -6,6 +6,7 @@
 
 mod chain;
 mod entry;
+mod fields;
 mod pack;
 mod page;
 #[cfg(any(test, feature = "testing"))]

@@ -1,13 +1,14 @@
 //! A page: some entries of one group behind a header, with a checksum over all of it and over its key.
 //!
-//! Layout, numbers big-endian (`docs/design.md` has the table): version, store, count, group, time, totals and
-//! chain before the page, the places of the entries, the entries, crc32. What does not hold together is an
+//! Layout (`docs/design.md` has the table): version, store, chain before the page; as varints count, group, time and
+//! totals before the page; the places of the entries, the entries, crc32. What does not hold together is an
 //! error with a name, whatever the bytes are (I9, I11).
 
 use std::ops::Range;
 
 use super::chain::Chain;
 use super::entry::{EntryError, Row};
+use super::fields::{FieldError, Fields, put_number, varint_len};
 use crate::limits::{GROUP_PAGES_MAX, OFFSET_LEN, PAGE_ENTRIES_MAX, PAGE_FIXED_LEN, PAGE_LEN_MAX};
 use crate::types::Timestamp;
 
@@ -15,11 +16,26 @@ use crate::types::Timestamp;
 pub(crate) const VERSION: u8 = 1;
 
 const CRC_LEN: usize = 4;
-const HEADER_LEN: usize = PAGE_FIXED_LEN - CRC_LEN;
+const TAG_LEN: usize = 8;
+/// Where the version and the store's tag, with which each page begins, end.
+const START_LEN: usize = 1 + TAG_LEN;
+/// The shortest page: six varints of one byte, and no entry.
+const PAGE_LEN_MIN: usize = START_LEN + 4 + 6 + CRC_LEN;
 
-/// The random identity of a store; every page carries it.
+/// The random identity of a store.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct StoreId(pub(crate) [u8; 16]);
+
+impl StoreId {
+    /// The half of it that each page carries. The chain, which begins with the whole of it, is carried too.
+    fn tag(self) -> [u8; TAG_LEN] {
+        let mut tag = [0; TAG_LEN];
+        for (to, from) in tag.iter_mut().zip(self.0.into_iter().skip(TAG_LEN)) {
+            *to = from;
+        }
+        tag
+    }
+}
 
 impl std::fmt::Debug for StoreId {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -74,37 +90,50 @@ pub(crate) struct Page<'a> {
     entries: &'a [u8],
 }
 
+impl From<FieldError> for PageError {
+    fn from(_: FieldError) -> Self {
+        Self::Contradiction("header")
+    }
+}
+
+/// Reads a header behind its start: the number of entries, and the rest.
+fn read_header(fields: &mut Fields<'_>) -> Result<(usize, Header), FieldError> {
+    let chain_before = Chain::from_raw(u32::from_be_bytes(fields.take()?));
+    // More than a page can hold is refused when it is checked.
+    let count = usize::try_from(fields.small_number()?).unwrap_or(usize::MAX);
+    let header = Header {
+        group_first: fields.number()?,
+        group_len: fields.small_number()?,
+        time: Timestamp::from_unix_millis(fields.number()?),
+        granted_before: fields.wide_number()?,
+        redeemed_before: fields.wide_number()?,
+        chain_before,
+    };
+    Ok((count, header))
+}
+
 impl<'a> Page<'a> {
     /// Checks `bytes`, found under the key `first`.
     pub(crate) fn parse(store: StoreId, first: u64, bytes: &'a [u8]) -> Result<Self, PageError> {
         let bad_len = PageError::Length(bytes.len());
-        if bytes.len() > PAGE_LEN_MAX || bytes.len() < PAGE_FIXED_LEN {
+        if bytes.len() > PAGE_LEN_MAX || bytes.len() < PAGE_LEN_MIN {
             return Err(bad_len);
         }
         let (body, crc) = bytes.split_last_chunk::<CRC_LEN>().ok_or(bad_len)?;
         if checksum(first, body) != u32::from_be_bytes(*crc) {
             return Err(PageError::Checksum);
         }
-        let (header, rest) = body.split_at_checked(HEADER_LEN).ok_or(bad_len)?;
-        let mut fields = Fields(header);
-        match fields.take::<1>()? {
-            [VERSION] => {}
-            [other] => return Err(PageError::Version(other)),
+        let mut fields = Fields::new(body);
+        match fields.byte()? {
+            VERSION => {}
+            other => return Err(PageError::Version(other)),
         }
-        if fields.take::<16>()? != store.0 {
+        if fields.take()? != store.tag() {
             return Err(PageError::ForeignStore);
         }
-        let count = usize::from(u16::from_be_bytes(fields.take()?));
-        let header = Header {
-            group_first: u64::from_be_bytes(fields.take()?),
-            group_len: u32::from_be_bytes(fields.take()?),
-            time: Timestamp::from_unix_millis(u64::from_be_bytes(fields.take()?)),
-            granted_before: u128::from_be_bytes(fields.take()?),
-            redeemed_before: u128::from_be_bytes(fields.take()?),
-            chain_before: Chain::from_raw(u32::from_be_bytes(fields.take()?)),
-        };
+        let (count, header) = read_header(&mut fields)?;
         let table_len = count.checked_mul(OFFSET_LEN).ok_or(bad_len)?;
-        let (ends, entries) = rest.split_at_checked(table_len).ok_or(bad_len)?;
+        let (ends, entries) = fields.rest().split_at_checked(table_len).ok_or(bad_len)?;
         let page = Self { first, header, ends, entries };
         page.check()?;
         Ok(page)
@@ -112,8 +141,8 @@ impl<'a> Page<'a> {
 
     /// Where the next page of a store could begin in some bytes.
     pub(crate) fn find_start(store: StoreId, bytes: &[u8]) -> Option<usize> {
-        let mut start = [VERSION; 17];
-        for (to, from) in start.iter_mut().skip(1).zip(store.0) {
+        let mut start = [VERSION; START_LEN];
+        for (to, from) in start.iter_mut().skip(1).zip(store.tag()) {
             *to = from;
         }
         bytes.windows(start.len()).position(|window| window == start)
@@ -122,11 +151,11 @@ impl<'a> Page<'a> {
     /// The first number and the length of the page that some bytes begin with, if they do. Its key is found by the
     /// checksum, which goes over it.
     pub(crate) fn without_key(store: StoreId, bytes: &'a [u8]) -> Option<(u64, usize)> {
-        let mut fields = Fields(bytes.get(17..)?);
-        let count = usize::from(u16::from_be_bytes(fields.take().ok()?));
-        let group_first = u64::from_be_bytes(fields.take().ok()?);
-        let group_len = u32::from_be_bytes(fields.take().ok()?);
-        let ends = HEADER_LEN.checked_add(count.checked_mul(OFFSET_LEN)?)?;
+        let mut fields = Fields::new(bytes.get(START_LEN..)?);
+        let (count, header) = read_header(&mut fields).ok()?;
+        let (group_first, group_len) = (header.group_first, header.group_len);
+        let header_len = bytes.len().checked_sub(fields.rest().len())?;
+        let ends = header_len.checked_add(count.checked_mul(OFFSET_LEN)?)?;
         let last = bytes.get(ends.checked_sub(OFFSET_LEN)?..)?.first_chunk::<OFFSET_LEN>()?;
         let len = ends.checked_add(usize::from(u16::from_be_bytes(*last)))?.checked_add(CRC_LEN)?;
         let page = bytes.get(..len)?;
@@ -231,20 +260,33 @@ impl<'a> Page<'a> {
     }
 }
 
+/// A store that a page could be of, by its tag.
+#[cfg(any(test, feature = "testing"))]
+pub(super) fn any_store(page: &[u8]) -> StoreId {
+    let mut id = [0; 16];
+    for (to, from) in id.iter_mut().skip(TAG_LEN).zip(page.iter().skip(1)) {
+        *to = *from;
+    }
+    StoreId(id)
+}
+
 /// Writes a page: `ends` are where the entries end, counted from the first one's first byte.
 pub(super) fn write(store: StoreId, first: u64, header: &Header, ends: &[u16], entries: &[u8]) -> Vec<u8> {
-    let count = u16::try_from(ends.len()).unwrap_or(u16::MAX);
     let table_len = ends.len().saturating_mul(OFFSET_LEN);
     let mut page = Vec::with_capacity(PAGE_FIXED_LEN.saturating_add(table_len).saturating_add(entries.len()));
     page.push(VERSION);
-    page.extend_from_slice(&store.0);
-    page.extend_from_slice(&count.to_be_bytes());
-    page.extend_from_slice(&header.group_first.to_be_bytes());
-    page.extend_from_slice(&header.group_len.to_be_bytes());
-    page.extend_from_slice(&header.time.as_unix_millis().to_be_bytes());
-    page.extend_from_slice(&header.granted_before.to_be_bytes());
-    page.extend_from_slice(&header.redeemed_before.to_be_bytes());
+    page.extend_from_slice(&store.tag());
     page.extend_from_slice(&header.chain_before.get().to_be_bytes());
+    for number in [
+        ends.len() as u128,
+        u128::from(header.group_first),
+        u128::from(header.group_len),
+        u128::from(header.time.as_unix_millis()),
+        header.granted_before,
+        header.redeemed_before,
+    ] {
+        put_number(&mut page, number);
+    }
     for end in ends {
         page.extend_from_slice(&end.to_be_bytes());
     }
@@ -261,18 +303,17 @@ fn checksum(first: u64, body: &[u8]) -> u32 {
     hasher.finalize()
 }
 
-/// Reads fixed fields from the front of a header.
-struct Fields<'a>(&'a [u8]);
-
-impl Fields<'_> {
-    fn take<const N: usize>(&mut self) -> Result<[u8; N], PageError> {
-        let (field, rest) = self.0.split_first_chunk::<N>().ok_or(PageError::Length(self.0.len()))?;
-        self.0 = rest;
-        Ok(*field)
-    }
-}
-
-const _: () = assert!(HEADER_LEN == 1 + 16 + 2 + 8 + 4 + 8 + 16 + 16 + 4, "the header's fields fill it");
+const _: () = assert!(
+    START_LEN
+        + 4
+        + varint_len(PAGE_ENTRIES_MAX as u64)
+        + 2 * varint_len(u64::MAX)
+        + varint_len(u32::MAX as u64)
+        + 2 * (1 + 16)
+        + CRC_LEN
+        == PAGE_FIXED_LEN,
+    "the longest header is what pages are reckoned with"
+);
 
 #[cfg(test)]
 #[allow(clippy::arithmetic_side_effects, reason = "a test that overflows is to say so at once")]

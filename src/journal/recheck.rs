@@ -1,7 +1,7 @@
 //! Takes a page apart as far as it goes and puts it together again: for fuzzing (I9). Test builds only.
 
 use super::entry::Row;
-use super::page::{self, Page, StoreId};
+use super::page::{self, Page};
 
 /// How many entries these bytes hold as a page under the key `first`, whichever store it is of.
 ///
@@ -13,8 +13,8 @@ use super::page::{self, Page, StoreId};
 ///
 /// Where they are, and would not be written as the same bytes again: a page has one spelling.
 pub fn decode_page(first: u64, bytes: &[u8]) -> Result<usize, String> {
-    let store = bytes.get(1..).and_then(|rest| rest.first_chunk()).map_or([0; 16], |id| *id);
-    let page = Page::parse(StoreId(store), first, bytes).map_err(|error| error.to_string())?;
+    let store = page::any_store(bytes);
+    let page = Page::parse(store, first, bytes).map_err(|error| error.to_string())?;
     let (mut ends, mut entries) = (Vec::new(), Vec::new());
     for (number, place) in (first..).zip(0..page.len()) {
         let row = page.row(place).ok_or("the page ends before its last entry")?;
@@ -23,7 +23,7 @@ pub fn decode_page(first: u64, bytes: &[u8]) -> Result<usize, String> {
         assert!(Row::of(&entry).encode(&mut entries).is_ok(), "what was decoded cannot be encoded");
         ends.push(u16::try_from(entries.len()).unwrap_or(u16::MAX));
     }
-    let again = page::write(StoreId(store), first, page.header(), &ends, &entries);
+    let again = page::write(store, first, page.header(), &ends, &entries);
     assert_eq!(again, bytes, "what was decoded is encoded otherwise");
     Ok(page.len())
 }
@@ -31,7 +31,7 @@ pub fn decode_page(first: u64, bytes: &[u8]) -> Result<usize, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::journal::{Chain, GroupHeader, Packer};
+    use crate::journal::{Chain, GroupHeader, Packer, StoreId};
     use crate::limits::Limits;
     use crate::types::{Entry, Receipt, ReceiptParts, Timestamp};
 

@@ -216,11 +216,11 @@ fn i10_who_has_an_answer_takes_it_though_a_leader_had_chosen_it() {
 
 #[test]
 fn a_group_without_entries_is_not_counted() {
-    let queue = Queue::default();
+    let queue = queue();
     for entries in [4, 0, 2] {
         enter(&queue);
         queue.take_waiting();
-        queue.hand_over(std::iter::empty(), None, entries);
+        queue.hand_over(std::iter::empty(), None, 0, entries);
     }
     assert_eq!(queue.counts(), GroupCounts { groups: 2, largest: 4 });
 }
@@ -228,7 +228,7 @@ fn a_group_without_entries_is_not_counted() {
 // I10
 #[test]
 fn the_poison_is_there_for_a_leader_to_see() {
-    let queue = Queue::default();
+    let queue = queue();
     enter(&queue);
     queue.take_waiting();
     assert_eq!(queue.poisoned(), None);
@@ -238,7 +238,7 @@ fn the_poison_is_there_for_a_leader_to_see() {
 
 #[test]
 fn i10_who_was_told_to_lead_and_had_not_begun_does_not_keep_a_poisoned_queue_from_closing() {
-    let queue = Queue::default();
+    let queue = queue();
     enter(&queue);
     queue.poison(&cause("it hangs"));
     assert_eq!(queue.close(SHORT), Ok(Some(cause("it hangs"))));
@@ -246,7 +246,7 @@ fn i10_who_was_told_to_lead_and_had_not_begun_does_not_keep_a_poisoned_queue_fro
 
 /// Closes a queue whose leader is at work, and does something once the caller of that waits.
 fn while_closing(limit: Duration, then: impl FnOnce(&Queue)) -> Result<Option<Fault>, Fault> {
-    let queue = Queue::default();
+    let queue = queue();
     enter(&queue);
     queue.take_waiting();
     thread::scope(|scope| {

@@ -23,6 +23,13 @@ fn page() -> Vec<u8> {
     write(STORE, FIRST, &header(), &[3, 7], b"oneFOUR")
 }
 
+/// Where the number of entries is in `page()`, and what follows it.
+const COUNT: usize = START_LEN + 4;
+const GROUP_FIRST: usize = COUNT + 1;
+const GROUP_LEN: usize = GROUP_FIRST + 1;
+const TIME: usize = GROUP_LEN + 1;
+const TABLE: usize = TIME + 3 + 17 + 1;
+
 /// Puts the right checksum behind bytes that were changed.
 fn seal(mut page: Vec<u8>) -> Vec<u8> {
     let body = page.len() - CRC_LEN;
@@ -72,8 +79,25 @@ fn a_page_with_a_flipped_bit_or_under_another_key_does_not_match_its_checksum() 
 }
 
 #[test]
+fn a_header_is_as_long_as_its_numbers_and_never_longer_than_reckoned_with() {
+    let most = Header {
+        group_first: u64::MAX,
+        group_len: u32::MAX,
+        time: Timestamp::from_unix_millis(u64::MAX),
+        granted_before: u128::MAX,
+        redeemed_before: u128::MAX,
+        chain_before: Chain::from_raw(u32::MAX),
+    };
+    let ends: Vec<u16> = (1..=u16::try_from(PAGE_ENTRIES_MAX).unwrap()).collect();
+    let page = write(STORE, FIRST, &most, &ends, b"");
+    assert_eq!(page.len(), PAGE_FIXED_LEN + ends.len() * OFFSET_LEN);
+    let mut fields = Fields::new(&page[START_LEN..]);
+    assert_eq!(read_header(&mut fields), Ok((ends.len(), most)));
+}
+
+#[test]
 fn a_page_of_an_impossible_length_is_refused() {
-    for len in [0, 1, PAGE_FIXED_LEN - 1, PAGE_LEN_MAX + 1, 1 << 20] {
+    for len in [0, 1, PAGE_LEN_MIN - 1, PAGE_LEN_MAX + 1, 1 << 20] {
         let refused = Page::parse(STORE, FIRST, &vec![0; len]).map(|_| ());
         assert_eq!(refused, Err(PageError::Length(len)));
     }
@@ -82,9 +106,10 @@ fn a_page_of_an_impossible_length_is_refused() {
 #[test]
 fn pages_with_the_most_and_the_fewest_bytes_and_entries_are_looked_at() {
     for (spare, expected) in [(0, Ok(())), (1, Err(PageError::Length(PAGE_LEN_MAX + 1)))] {
-        let entry = vec![b'e'; PAGE_LEN_MAX - PAGE_FIXED_LEN - OFFSET_LEN + spare];
+        let entry = vec![b'e'; PAGE_LEN_MAX - TABLE - OFFSET_LEN - CRC_LEN + spare];
         let end = u16::try_from(entry.len()).unwrap();
         let bytes = write(STORE, FIRST, &header(), &[end], &entry);
+        assert_eq!(bytes.len(), PAGE_LEN_MAX + spare);
         assert_eq!(Page::parse(STORE, FIRST, &bytes).map(|_| ()), expected);
     }
     let most = u16::try_from(PAGE_ENTRIES_MAX).unwrap();
@@ -94,8 +119,16 @@ fn pages_with_the_most_and_the_fewest_bytes_and_entries_are_looked_at() {
         let bytes = write(STORE, FIRST, &header, &ends, &vec![b'e'; ends.len()]);
         assert_eq!(Page::parse(STORE, FIRST, &bytes).map(|_| ()), expected, "count={count}");
     }
-    let least = write(STORE, FIRST, &header(), &[], b"");
-    assert_eq!(least.len(), PAGE_FIXED_LEN);
+    let nothing = Header {
+        group_first: 0,
+        group_len: 0,
+        time: Timestamp::default(),
+        granted_before: 0,
+        redeemed_before: 0,
+        ..header()
+    };
+    let least = write(STORE, FIRST, &nothing, &[], b"");
+    assert_eq!(least.len(), PAGE_LEN_MIN);
     let refused = Page::parse(STORE, FIRST, &least).map(|_| ());
     assert_eq!(refused, Err(PageError::Contradiction("count")));
 }
@@ -146,18 +179,25 @@ fn a_page_that_contradicts_itself_is_refused() {
         Err(PageError::Contradiction("table")),
     );
     let len = Err(PageError::Length(page().len()));
+    let header_err = Err(PageError::Contradiction("header"));
+    let of_group = |group_first: u64| {
+        let bytes = write(STORE, FIRST, &Header { group_first, ..header() }, &[3, 7], b"oneFOUR");
+        Page::parse(STORE, FIRST, &bytes).map(|_| ())
+    };
     for (what, refused, expected) in [
-        ("no entries", changed(17, &[0, 0]), &count),
-        ("fewer entries than places", changed(17, &[0, 1]), &table),
-        ("more places than bytes", changed(17, &[0, 6]), &len),
-        ("more entries than there can be", changed(17, &[255, 255]), &len),
-        ("a group that begins behind the page", changed(19, &42_u64.to_be_bytes()), &group),
-        ("a group that ends within the page", changed(27, &2_u32.to_be_bytes()), &group),
-        ("a group without end", changed(19, &u64::MAX.to_be_bytes()), &group),
-        ("an entry without bytes", changed(HEADER_LEN, &[0, 0]), &table),
-        ("places that go back", changed(HEADER_LEN, &[0, 8]), &table),
-        ("a last place before the end", changed(HEADER_LEN + 2, &[0, 6]), &table),
-        ("a last place behind the end", changed(HEADER_LEN + 2, &[0, 8]), &table),
+        ("no entries", changed(COUNT, &[0]), &count),
+        ("fewer entries than places", changed(COUNT, &[1]), &table),
+        ("more places than bytes", changed(COUNT, &[6]), &len),
+        ("more entries than there can be", changed(COUNT, &[250]), &len),
+        ("a number that does not end", changed(COUNT, &[255]), &header_err),
+        ("a number that is spelled too long", changed(TIME, &[251, 9, 0]), &header_err),
+        ("a group that begins behind the page", changed(GROUP_FIRST, &[42]), &group),
+        ("a group that ends within the page", changed(GROUP_LEN, &[2]), &group),
+        ("a group without end", of_group(u64::MAX), &group),
+        ("an entry without bytes", changed(TABLE, &[0, 0]), &table),
+        ("places that go back", changed(TABLE, &[0, 8]), &table),
+        ("a last place before the end", changed(TABLE + 2, &[0, 6]), &table),
+        ("a last place behind the end", changed(TABLE + 2, &[0, 8]), &table),
     ] {
         assert_eq!(&refused, expected, "{what}");
     }
@@ -183,11 +223,10 @@ proptest! {
         like_a_page in any::<bool>(),
         count in 0_u16..40,
     ) {
-        if like_a_page && bytes.len() >= PAGE_FIXED_LEN {
-            bytes[0] = VERSION;
-            bytes[1..17].copy_from_slice(&STORE.0);
-            bytes[17..19].copy_from_slice(&count.to_be_bytes());
-            bytes[19..27].copy_from_slice(&first.to_be_bytes());
+        if like_a_page {
+            let header = Header { group_first: first, group_len: 40, ..header() };
+            let ends: Vec<u16> = (1..=count).map(|place| place * 9).collect();
+            bytes = write(STORE, first, &header, &ends, &bytes);
         }
         if let Some((body, crc)) = bytes.split_last_chunk_mut::<CRC_LEN>() {
             *crc = checksum(first, body).to_be_bytes();

@@ -157,7 +157,7 @@ fn i3_a_journal_whose_totals_chain_time_or_numbers_do_not_continue_is_not_served
     refused_with_page(1, "a group that ends inside it", |page| page.group_len = 1);
     refused_with_page(1, "a group of a length that goes beyond the next page", |page| page.group_len = 3);
     refused_with_page(0, "a version of the future", |page| page.version = 2);
-    refused_with_page(1, "another store's page", |page| page.store[0] ^= 1);
+    refused_with_page(1, "another store's page", |page| page.store[15] ^= 1);
     refused_with_page(1, "no entries", |page| page.entries.clear());
 }
 

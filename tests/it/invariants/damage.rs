@@ -90,7 +90,7 @@ fn i11_each_byte_of_each_page_that_is_damaged_is_noticed() {
 #[test]
 fn i11_pages_cut_short_or_grown_are_noticed() {
     for first in firsts() {
-        refused(|pages| pages.get_mut(&first).unwrap().truncate(80), "cut short");
+        refused(|pages| pages.get_mut(&first).unwrap().truncate(40), "cut short");
         refused(|pages| pages.get_mut(&first).unwrap().clear(), "empty");
         refused(|pages| pages.get_mut(&first).unwrap().push(0), "a byte long");
         refused(|pages| pages.get_mut(&first).unwrap().resize(5_000, 0), "far too long");

@@ -4,9 +4,6 @@
 
 use std::collections::BTreeMap;
 
-/// What a page holds besides its entries.
-const FIXED_LEN: usize = 79;
-
 /// The identity of the store on a simulated disk made with this seed.
 pub(super) fn store_id(seed: u64) -> [u8; 16] {
     (u128::from(seed) | 1 << 100).to_be_bytes()
@@ -102,6 +99,17 @@ fn push_number(bytes: &mut Vec<u8>, number: u64) {
     }
 }
 
+#[allow(clippy::little_endian_bytes, reason = "the entries' numbers are little-endian")]
+fn push_wide_number(bytes: &mut Vec<u8>, number: u128) {
+    match u64::try_from(number) {
+        Ok(number) => push_number(bytes, number),
+        Err(_) => {
+            bytes.push(254);
+            bytes.extend(number.to_le_bytes());
+        }
+    }
+}
+
 /// One page, as it is written.
 #[derive(Clone, Debug)]
 pub(super) struct Page {
@@ -122,14 +130,14 @@ pub(super) struct Page {
 impl Page {
     fn bytes(&self) -> Vec<u8> {
         let mut bytes = vec![self.version];
-        bytes.extend(self.store);
-        bytes.extend((self.entries.len() as u16).to_be_bytes());
-        bytes.extend(self.group_first.to_be_bytes());
-        bytes.extend(self.group_len.to_be_bytes());
-        bytes.extend(self.time_ms.to_be_bytes());
-        bytes.extend(self.granted.to_be_bytes());
-        bytes.extend(self.redeemed.to_be_bytes());
+        bytes.extend(&self.store[8..]);
         bytes.extend(self.chain.to_be_bytes());
+        let count = self.entries.len() as u128;
+        let (first, len, time) = (self.group_first.into(), self.group_len.into(), self.time_ms.into());
+        for number in [count, first, len, time, self.granted, self.redeemed] {
+            push_wide_number(&mut bytes, number);
+        }
+        let fixed_len = bytes.len() + 4;
         let mut end = 0_u16;
         let mut next_end = |entry: &Entry| {
             end += entry.bytes().len() as u16;
@@ -141,7 +149,7 @@ impl Page {
         }
         bytes.extend(self.entry_bytes());
         bytes.extend([0; 4]);
-        assert!(self.table.is_some() || bytes.len() == FIXED_LEN + 2 * ends.len() + usize::from(end));
+        assert!(self.table.is_some() || bytes.len() == fixed_len + 2 * ends.len() + usize::from(end));
         reseal(self.first, &mut bytes);
         bytes
     }
