@@ -10,8 +10,8 @@ use crate::Result;
 use crate::compare::{CALLERS, PEERS, Row, Table, Way};
 use crate::figures::grouped;
 
-const SIZE: (u32, u32) = (920, 480);
-const LEGEND_WIDTH: i32 = 260;
+const SIZE: (u32, u32) = (960, 480);
+const LEGEND_WIDTH: i32 = 290;
 const INK: RGBColor = RGBColor(118, 124, 134);
 const FONT: &str = "sans-serif";
 
@@ -72,6 +72,9 @@ pub(crate) fn draw(path: &Path, chart: &Chart<'_>, lines: &[Line]) -> Result<()>
     let least = points().copied().reduce(|a, b| (a.0.min(b.0), a.1.min(b.1)));
     let most = points().copied().reduce(|a, b| (a.0.max(b.0), a.1.max(b.1)));
     let (Some(least), Some(most)) = (least, most) else { return Err("there is nothing to draw".into()) };
+    let mut measured: Vec<f64> = points().map(|point| point.0).collect();
+    measured.sort_unstable_by(f64::total_cmp);
+    measured.dedup();
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)?;
     }
@@ -80,12 +83,12 @@ pub(crate) fn draw(path: &Path, chart: &Chart<'_>, lines: &[Line]) -> Result<()>
     let (plot, legend) = area.split_horizontally(SIZE.0 as i32 - LEGEND_WIDTH);
     let ink = |size: i32| (FONT, size).into_font().color(&INK);
     let mut context = ChartBuilder::on(&plot)
-        .caption(chart.title, ink(20))
+        .caption(chart.title, ink(24))
         .margin(12)
         .x_label_area_size(44)
         .y_label_area_size(84)
         .build_cartesian_2d(
-            (least.0 * 0.9..most.0 * 1.1).log_scale(),
+            (least.0 * 0.9..most.0 * 1.1).log_scale().with_key_points(measured),
             (least.1 * 0.8..most.1 * 1.25).log_scale(),
         )
         .map_err(drawing)?;
@@ -94,7 +97,7 @@ pub(crate) fn draw(path: &Path, chart: &Chart<'_>, lines: &[Line]) -> Result<()>
         .axis_style(INK)
         .bold_line_style(INK.mix(0.35))
         .light_line_style(INK.mix(0.12))
-        .label_style(ink(13))
+        .label_style(ink(16))
         .x_desc(chart.across)
         .y_desc(chart.up)
         .x_label_formatter(&number)
@@ -128,7 +131,7 @@ fn draw_legend(area: &DrawingArea<SVGBackend<'_>, Shift>, lines: &[Line]) -> Res
         for (from, to) in ends {
             area.draw(&PathElement::new([(from, y), (to, y)], style)).map_err(drawing)?;
         }
-        let text = Text::new(line.label.clone(), (34, y - 7), (FONT, 13).into_font().color(&INK));
+        let text = Text::new(line.label.clone(), (34, y - 7), (FONT, 16).into_font().color(&INK));
         area.draw(&text).map_err(drawing)?;
     }
     Ok(())

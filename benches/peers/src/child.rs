@@ -4,7 +4,7 @@
 //! until it is quiet, so that what a peer has put off meets its own figures and nobody else's round.
 
 use std::fmt;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, BufRead, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Barrier;
@@ -95,8 +95,12 @@ trait Task {
 /// Answers the parent until it says that it is enough.
 pub(crate) fn serve(words: &[String]) -> Result<()> {
     let [peer, folder, work] = words else { return Err("a child needs a peer, a folder and a work".into()) };
-    let (mut task, files) = task(peer, Path::new(folder), Work::of(work)?)?;
-    let disk_before = disk_bytes(&files)?;
+    let (folder, work) = (Path::new(folder), Work::of(work)?);
+    let (mut task, files) = task(peer, &folder.join("ledger"), work)?;
+    let disk_before = match work {
+        Work::Grants { .. } => disk_of_none(peer, folder, &files)?,
+        _ => 0,
+    };
     let (mut calls, mut server_peak) = (Vec::new(), 0);
     reply(format_args!("ready"))?;
     for line in io::stdin().lock().lines() {
@@ -129,6 +133,19 @@ pub(crate) fn serve(words: &[String]) -> Result<()> {
     Err("the parent is gone".into())
 }
 
+/// What a ledger takes that was closed with nothing in it: each has something that no grant is to be charged with.
+fn disk_of_none(peer: &str, folder: &Path, files: &Path) -> Result<u64> {
+    if peers::has_server(peer) {
+        // Its tables are there, and its log is not among these files.
+        return disk_bytes(files);
+    }
+    let none = folder.join("none");
+    fs::create_dir(&none)?;
+    let opened = peers::open(peer, &none, 1)?;
+    drop(opened.peer);
+    disk_bytes(&opened.files)
+}
+
 fn reply(line: fmt::Arguments<'_>) -> Result<()> {
     let mut out = io::stdout().lock();
     writeln!(out, "{line}")?;
@@ -136,6 +153,7 @@ fn reply(line: fmt::Arguments<'_>) -> Result<()> {
 }
 
 fn task(peer: &str, folder: &Path, work: Work) -> Result<(Box<dyn Task>, PathBuf)> {
+    fs::create_dir(folder)?;
     let known = || -> Result<Ours> {
         let ours = Ours::open(folder)?;
         grant_all(&ours, 0, KNOWN, ACCOUNTS)?;

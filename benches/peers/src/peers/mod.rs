@@ -87,6 +87,11 @@ pub(crate) fn open(name: &str, folder: &Path, callers: usize) -> Result<Opened> 
     Ok(Opened { peer, files })
 }
 
+/// Whether a peer is a process of its own.
+pub(crate) fn has_server(name: &str) -> bool {
+    name == "postgres"
+}
+
 /// What is kept of a grant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Saved {

@@ -1,4 +1,6 @@
 //! SQLite: one connection, WAL, `synchronous=FULL`, a transaction a call.
+//!
+//! As rusqlite builds it, it syncs with fsync, which can cost more than the fdatasync of the others.
 
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
