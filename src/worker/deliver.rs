@@ -100,7 +100,7 @@ impl Delivery {
                 self.lose(reply);
             } else {
                 self.shared.counters.answered.add(1);
-                reply.send(answer.map_err(WorkerError::Apply));
+                reply.send(answer.map_err(|error| WorkerError::of_store(error, self.on_poisoned.is_some())));
             }
         }
     }

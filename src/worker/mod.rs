@@ -22,6 +22,8 @@ mod deliver;
 mod error;
 mod handle;
 mod job;
+#[cfg(feature = "retry")]
+mod retry;
 mod shared;
 mod stats;
 mod ticket;

@@ -8,6 +8,7 @@ mod lost;
 mod memory;
 mod poisoned;
 mod queue;
+mod retries;
 mod stopping;
 
 use std::future::Future;
