@@ -153,10 +153,12 @@ impl Delivery {
                 // Perhaps the last clone, and then it takes a while.
                 drop(before);
                 self.shared.counters.reopened.add(1);
+                self.shared.observers.reopened(true);
                 true
             }
             Ok(Err(_)) | Err(_) => {
                 self.shared.counters.reopen_failures.add(1);
+                self.shared.observers.reopened(false);
                 false
             }
         }
