@@ -75,7 +75,7 @@
 //!
 //! - `testing`: a disk in memory that fails, crashes and loses power on cue, for tests of programs that use this
 //!   crate. Off by default, and nothing for production.
-//! - `metrics`: what a store does and how retries go, as metrics of the `metrics` facade; the module has the table.
+//! - `metrics`: what a store does, how retries go and what queues at a worker, as metrics of the `metrics` facade; the module has the table.
 //! - `retry`: retries that ask an error whether they are safe, with growing and jittered waits, hints of the other side,
 //!   a bound on attempts and a deadline; blocking, and async on any runtime.
 //! - `worker`: a bounded queue and a thread of its own in front of a store, for async callers on any runtime and for

@@ -6,6 +6,7 @@ use metrics::Unit;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Counter,
+    Gauge,
     Histogram,
 }
 
@@ -23,6 +24,10 @@ impl Name {
         Self { name, kind: Kind::Counter, unit: Unit::Count, text }
     }
 
+    const fn gauge(name: &'static str, text: &'static str) -> Self {
+        Self { name, kind: Kind::Gauge, unit: Unit::Count, text }
+    }
+
     const fn histogram(name: &'static str, unit: Unit, text: &'static str) -> Self {
         Self { name, kind: Kind::Histogram, unit, text }
     }
@@ -30,6 +35,7 @@ impl Name {
     fn describe(&self) {
         match self.kind {
             Kind::Counter => metrics::describe_counter!(self.name, self.unit, self.text),
+            Kind::Gauge => metrics::describe_gauge!(self.name, self.unit, self.text),
             Kind::Histogram => metrics::describe_histogram!(self.name, self.unit, self.text),
         }
     }
@@ -67,7 +73,36 @@ pub(crate) const RETRIES_EXHAUSTED: Name = Name::counter(
     "calls given up though another attempt might have succeeded",
 );
 
-const ALL: [Name; 11] = [
+pub(crate) const WORKER_QUEUED: Name =
+    Name::gauge("pointstore_worker_queued_commands", "commands in the queue now");
+pub(crate) const WORKER_WAIT: Name = Name::histogram(
+    "pointstore_worker_wait_seconds",
+    Unit::Seconds,
+    "how long each command waited, from the call until it was taken for the store",
+);
+pub(crate) const WORKER_BATCH: Name = Name::histogram(
+    "pointstore_worker_batch_commands",
+    Unit::Count,
+    "commands of each batch that was given to the store",
+);
+pub(crate) const WORKER_BUSY: Name = Name::counter(
+    "pointstore_worker_busy_total",
+    "commands that were turned away because the queue was full",
+);
+pub(crate) const WORKER_EXPIRED: Name = Name::counter(
+    "pointstore_worker_expired_total",
+    "accepted commands whose time was over before they were given to the store",
+);
+pub(crate) const WORKER_IN_DOUBT: Name = Name::counter(
+    "pointstore_worker_in_doubt_total",
+    "commands whose callers the worker told that their outcome is unknown",
+);
+pub(crate) const WORKER_REOPENINGS: Name = Name::counter(
+    "pointstore_worker_reopenings_total",
+    "how often a store that took no more commands was opened again, or was not",
+);
+
+const ALL: [Name; 18] = [
     APPLIED,
     REPLAYED,
     KEY_REUSED,
@@ -79,12 +114,19 @@ const ALL: [Name; 11] = [
     POISONINGS,
     RETRIES,
     RETRIES_EXHAUSTED,
+    WORKER_QUEUED,
+    WORKER_WAIT,
+    WORKER_BATCH,
+    WORKER_BUSY,
+    WORKER_EXPIRED,
+    WORKER_IN_DOUBT,
+    WORKER_REOPENINGS,
 ];
 
 /// Gives the installed recorder the unit and the description of every name in the table of the
 /// [module](crate::metrics).
 ///
-/// [`StoreMetrics`](crate::metrics::StoreMetrics) does it too; call it where only retries are counted.
+/// [`StoreMetrics`](crate::metrics::StoreMetrics), and that of a worker, do it too; call it where only retries are counted.
 ///
 /// # Examples
 ///
@@ -123,6 +165,7 @@ mod tests {
         for (row, name) in rows.iter().zip(&ALL) {
             let kind = match name.kind {
                 Kind::Counter => "counter",
+                Kind::Gauge => "gauge",
                 Kind::Histogram => "histogram",
             };
             assert_eq!(row[..3], [name.name, kind, name.unit.as_str()]);

@@ -9,6 +9,7 @@ use parking_lot::Mutex;
 
 use super::deliver::{Acks, Delivery, OnPoisoned};
 use super::handle::Worker;
+use super::observe::{Observers, WorkerObserver};
 use super::shared::{Flight, Shared};
 use super::stats::Counters;
 use super::timer::Timer;
@@ -41,6 +42,7 @@ pub struct Builder {
     batch_most: usize,
     name: String,
     on_poisoned: Option<OnPoisoned>,
+    observers: Observers,
     acks: Option<Arc<dyn Acks>>,
 }
 
@@ -52,6 +54,7 @@ impl Builder {
             batch_most: BATCH,
             name: "pointstore-worker".to_owned(),
             on_poisoned: None,
+            observers: Observers::default(),
             acks: None,
         }
     }
@@ -132,6 +135,14 @@ impl Builder {
         self
     }
 
+    /// Who is told what the worker does: nobody unless set, and then it costs nothing. See [`WorkerObserver`] for an
+    /// example; with the feature `metrics` a `WorkerMetrics` is one.
+    #[must_use]
+    pub fn observer(mut self, observer: impl WorkerObserver + 'static) -> Self {
+        self.observers = Observers::new(observer);
+        self
+    }
+
     /// Has answers get lost behind the store, as [`LostAcks`](crate::testing::LostAcks) says: for tests of how a program
     /// retries.
     #[cfg(any(test, feature = "testing"))]
@@ -154,6 +165,7 @@ impl Builder {
             flight: Mutex::new(Flight::default()),
             store: Mutex::new(self.store),
             counters: Counters::default(),
+            observers: self.observers,
             timer: Timer::spawn(&self.name)?,
             ended,
         });
@@ -188,6 +200,7 @@ impl fmt::Debug for Builder {
             .field("batch_most", &self.batch_most)
             .field("name", &self.name)
             .field("on_poisoned", &self.on_poisoned.is_some())
+            .field("observers", &self.observers)
             .finish_non_exhaustive()
     }
 }

@@ -100,7 +100,7 @@ impl Delivery {
                 self.lose(reply);
             } else {
                 self.shared.counters.answered.add(1);
-                reply.send(answer.map_err(WorkerError::Apply));
+                reply.send(answer.map_err(|error| WorkerError::of_store(error, self.on_poisoned.is_some())));
             }
         }
     }
@@ -153,10 +153,12 @@ impl Delivery {
                 // Perhaps the last clone, and then it takes a while.
                 drop(before);
                 self.shared.counters.reopened.add(1);
+                self.shared.observers.reopened(true);
                 true
             }
             Ok(Err(_)) | Err(_) => {
                 self.shared.counters.reopen_failures.add(1);
+                self.shared.observers.reopened(false);
                 false
             }
         }

@@ -116,9 +116,9 @@ impl Worker {
     /// # Ok(()) }
     /// ```
     pub async fn submit(&self, command: Command) -> Result<Ticket, WorkerError> {
-        let (job, answers) = Job::new(command);
+        let (job, answers) = Job::new(command, self.shared.observers.begin());
         self.queue.send(job).await.map_err(|_| WorkerError::Closed)?;
-        self.shared.counters.accepted.add(1);
+        self.shared.accepted();
         Ok(Ticket::new(answers))
     }
 
@@ -128,14 +128,14 @@ impl Worker {
     ///
     /// [`WorkerError::Busy`] if the queue is full, [`WorkerError::Closed`] after a shutdown: nothing was accepted.
     pub fn try_apply(&self, command: Command) -> Result<Ticket, WorkerError> {
-        let (job, answers) = Job::new(command);
+        let (job, answers) = Job::new(command, self.shared.observers.begin());
         match self.queue.try_send(job) {
             Ok(()) => {
-                self.shared.counters.accepted.add(1);
+                self.shared.accepted();
                 Ok(Ticket::new(answers))
             }
             Err(TrySendError::Full(_)) => {
-                self.shared.counters.busy.add(1);
+                self.shared.busy();
                 Err(WorkerError::Busy { capacity: self.queue.capacity().unwrap_or(usize::MAX) })
             }
             Err(TrySendError::Closed(_)) => Err(WorkerError::Closed),
@@ -183,12 +183,12 @@ impl Worker {
             return Err(WorkerError::Expired);
         }
         let (deadline, timer) = (deadline_in(limit), &self.shared.timer);
-        let (job, answers, claim) = Job::until(command, deadline);
+        let (job, answers, claim) = Job::until(command, self.shared.observers.begin(), deadline);
         let Some(sent) = timer.before(deadline, self.queue.send(job)).await else {
             return Err(WorkerError::Expired);
         };
         sent.map_err(|_| WorkerError::Closed)?;
-        self.shared.counters.accepted.add(1);
+        self.shared.accepted();
         let mut ticket = Ticket::new(answers);
         if let Some(answer) = timer.before(deadline, &mut ticket).await {
             return answer;
@@ -197,7 +197,10 @@ impl Worker {
             return Err(WorkerError::Expired);
         }
         // It may have come in the meantime.
-        ticket.answered().unwrap_or(Err(WorkerError::OutcomeUnknown(Doubt::Expired)))
+        ticket.answered().unwrap_or_else(|| {
+            self.shared.in_doubt(1, Doubt::Expired);
+            Err(WorkerError::OutcomeUnknown(Doubt::Expired))
+        })
     }
 
     /// [`apply`](Self::apply), for a thread that may wait: not one that drives async tasks.

@@ -3,6 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
+use std::time::Duration;
 
 use futures_channel::oneshot;
 
@@ -46,22 +47,33 @@ impl Claim {
 pub(super) struct Job {
     command: Command,
     answer: Reply,
+    /// When its wait began, where somebody wants to know.
+    begun: Option<Duration>,
     limit: Option<(Deadline, Arc<Claim>)>,
 }
 
 impl Job {
     /// A command whose caller waits as long as it takes.
-    pub(super) fn new(command: Command) -> (Self, Answers) {
+    pub(super) fn new(command: Command, begun: Option<Duration>) -> (Self, Answers) {
         let (answer, answers) = oneshot::channel();
-        (Self { command, answer: Reply(answer), limit: None }, answers)
+        (Self { command, answer: Reply(answer), begun, limit: None }, answers)
     }
 
     /// A command that is given to the store until a deadline, or never.
-    pub(super) fn until(command: Command, deadline: Deadline) -> (Self, Answers, Arc<Claim>) {
+    pub(super) fn until(
+        command: Command,
+        begun: Option<Duration>,
+        deadline: Deadline,
+    ) -> (Self, Answers, Arc<Claim>) {
         let claim = Arc::new(Claim::default());
-        let (mut job, answers) = Self::new(command);
+        let (mut job, answers) = Self::new(command, begun);
         job.limit = Some((deadline, Arc::clone(&claim)));
         (job, answers, claim)
+    }
+
+    /// When its wait began, if that was noted.
+    pub(super) fn begun(&self) -> Option<Duration> {
+        self.begun
     }
 
     /// Takes it for the store; or gives the way back alone, where its time is over.
@@ -89,8 +101,6 @@ impl Reply {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
     use crate::Points;
 
@@ -100,19 +110,19 @@ mod tests {
 
     #[test]
     fn either_the_caller_or_the_worker_has_the_last_word() {
-        let (job, _answers, claim) = Job::until(command(), None);
+        let (job, _answers, claim) = Job::until(command(), None, None);
         assert!(claim.withdraw());
         assert!(claim.withdraw(), "it stays withdrawn");
         assert!(job.take().is_err());
 
-        let (job, _answers, claim) = Job::until(command(), None);
+        let (job, _answers, claim) = Job::until(command(), None, None);
         assert!(job.take().is_ok());
         assert!(!claim.withdraw());
     }
 
     #[test]
     fn a_command_whose_time_is_over_is_not_taken_though_its_caller_has_not_noticed() {
-        let (job, mut answers, claim) = Job::until(command(), Some(Duration::ZERO));
+        let (job, mut answers, claim) = Job::until(command(), None, Some(Duration::ZERO));
         let reply = job.take().unwrap_err();
         assert!(claim.withdraw());
         reply.send(Err(WorkerError::Expired));
@@ -121,7 +131,7 @@ mod tests {
 
     #[test]
     fn an_answer_to_nobody_is_no_harm() {
-        let (job, answers) = Job::new(command());
+        let (job, answers) = Job::new(command(), None);
         drop(answers);
         job.into_reply().send(Err(WorkerError::Expired));
     }

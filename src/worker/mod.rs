@@ -22,6 +22,11 @@ mod deliver;
 mod error;
 mod handle;
 mod job;
+#[cfg(feature = "metrics")]
+mod metrics;
+mod observe;
+#[cfg(feature = "retry")]
+mod retry;
 mod shared;
 mod stats;
 mod ticket;
@@ -30,5 +35,8 @@ mod timer;
 pub use self::builder::Builder;
 pub use self::error::{Doubt, WorkerError};
 pub use self::handle::{Stopped, Worker};
+#[cfg(feature = "metrics")]
+pub use self::metrics::WorkerMetrics;
+pub use self::observe::WorkerObserver;
 pub use self::stats::WorkerStats;
 pub use self::ticket::Ticket;

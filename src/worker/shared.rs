@@ -8,6 +8,7 @@ use parking_lot::Mutex;
 
 use super::error::{Doubt, WorkerError};
 use super::job::{Job, Reply};
+use super::observe::Observers;
 use super::stats::{Counters, WorkerStats};
 use super::timer::Timer;
 use crate::{Command, PointStore};
@@ -20,6 +21,7 @@ pub(super) struct Shared {
     /// The store that commands are given to now.
     pub(super) store: Mutex<PointStore>,
     pub(super) counters: Counters,
+    pub(super) observers: Observers,
     pub(super) timer: Timer,
     /// Ends when the thread has answered everything.
     pub(super) ended: Receiver<Infallible>,
@@ -38,20 +40,23 @@ pub(super) struct Flight {
 impl Shared {
     /// Takes a job and those behind it, in order, so many at most: gives the commands, and keeps the ways back.
     pub(super) fn gather(&self, first: Job, most: usize) -> Vec<Command> {
-        let (mut commands, mut late) = (Vec::new(), Vec::new());
+        let (mut commands, mut late, mut begun) = (Vec::new(), Vec::new(), Vec::new());
         let mut flight = self.flight.lock();
         let behind = std::iter::from_fn(|| self.jobs.try_recv().ok());
         for job in std::iter::once(first).chain(behind).take(most) {
+            let since = job.begun();
             match if flight.stopped { Err(job.into_reply()) } else { job.take() } {
                 Ok((command, reply)) => {
                     commands.push(command);
                     flight.replies.push(reply);
+                    begun.extend(since);
                 }
                 Err(reply) => late.push(reply),
             }
         }
-        // Answers wake callers, which is not done under a lock.
+        // Answers wake callers, and whoever observes does as it likes: neither is done under a lock.
         drop(flight);
+        self.observers.taken(&begun);
         self.expire(late);
         commands
     }
@@ -95,9 +100,27 @@ impl Shared {
         (expired, in_doubt)
     }
 
+    /// A command was accepted.
+    pub(super) fn accepted(&self) {
+        self.counters.accepted.add(1);
+        self.observers.accepted();
+    }
+
+    /// A command met a full queue.
+    pub(super) fn busy(&self) {
+        self.counters.busy.add(1);
+        self.observers.busy();
+    }
+
+    /// The outcome of so many commands is not known to their callers.
+    pub(super) fn in_doubt(&self, commands: usize, why: Doubt) {
+        self.counters.in_doubt.add(commands);
+        self.observers.in_doubt(why, commands);
+    }
+
     /// Answers callers of whose commands nothing is known.
     pub(super) fn doubt(&self, replies: Vec<Reply>, why: Doubt) {
-        self.counters.in_doubt.add(replies.len());
+        self.in_doubt(replies.len(), why);
         self.counters.answered.add(replies.len());
         for reply in replies {
             reply.send(Err(WorkerError::OutcomeUnknown(why)));
@@ -107,6 +130,7 @@ impl Shared {
     /// Answers callers whose commands were not given to the store.
     fn expire(&self, replies: Vec<Reply>) {
         self.counters.expired.add(replies.len());
+        self.observers.expired(replies.len());
         self.counters.answered.add(replies.len());
         for reply in replies {
             reply.send(Err(WorkerError::Expired));

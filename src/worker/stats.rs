@@ -41,7 +41,8 @@ pub struct WorkerStats {
     pub busy: u64,
     /// Accepted commands whose time was over before they were given to the store.
     pub expired: u64,
-    /// Commands that the store was given and whose answer the worker does not know or could not hand out in time.
+    /// Commands that the store was given and whose callers the worker told *outcome unknown*: their limit was over, or
+    /// the answer did not come back.
     pub in_doubt: u64,
     /// Batches that were given to the store.
     pub batches: u64,

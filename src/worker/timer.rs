@@ -17,14 +17,19 @@ use crate::{Clock, SystemClock};
 /// A moment on the system's monotonic clock; none where it lies further ahead than that clock can count.
 pub(super) type Deadline = Option<Duration>;
 
+/// The moment on that clock.
+pub(super) fn now() -> Duration {
+    SystemClock.monotonic()
+}
+
 /// When a limit that begins now is over.
 pub(super) fn deadline_in(limit: Duration) -> Deadline {
-    SystemClock.monotonic().checked_add(limit)
+    now().checked_add(limit)
 }
 
 /// Whether a deadline is over.
 pub(super) fn is_over(deadline: Deadline) -> bool {
-    deadline.is_some_and(|deadline| SystemClock.monotonic() >= deadline)
+    deadline.is_some_and(|deadline| now() >= deadline)
 }
 
 /// The thread; it ends when this is dropped.
@@ -79,7 +84,7 @@ impl Shared {
     fn run(&self) {
         let mut state = self.state.lock();
         while !state.stopped {
-            let now = SystemClock.monotonic();
+            let now = now();
             match state.sleepers.first_key_value() {
                 None => self.changed.wait(&mut state),
                 Some((&(due, _), _)) if due > now => {

@@ -1,13 +1,19 @@
 //! The examples do what the README and their own words say: they are compiled in here and run.
 
+use std::env;
 use std::error::Error;
 use std::ffi::OsString;
 use std::fs;
 use std::path::Path;
+use std::process::Command as Program;
 
 #[path = "../../examples/quickstart.rs"]
 #[allow(dead_code, reason = "its `main` is not called here")]
 mod quickstart;
+
+#[path = "../../examples/lost_acknowledgement.rs"]
+#[allow(dead_code, reason = "its `main` is not called here")]
+mod lost_acknowledgement;
 
 #[path = "../../examples/purchases/main.rs"]
 #[allow(dead_code, reason = "its `main` is not called here")]
@@ -38,16 +44,51 @@ fn purchases_of(lines: &[u8], further: &[&str]) -> Result<String, String> {
         .map_err(|error| error.replace(folder.path().to_str().unwrap(), "FOLDER"))
 }
 
+/// What the README shows between the marks of an example.
+fn shown(example: &str) -> String {
+    let readme = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/README.md")).unwrap();
+    let (_, shown) = readme.split_once(&format!("<!-- {example} -->\n```text\n")).unwrap();
+    let (shown, _) = shown.split_once(&format!("```\n<!-- /{example} -->")).unwrap();
+    shown.to_owned()
+}
+
 #[test]
 fn the_readme_shows_what_the_quickstart_prints() {
     let mut printed = Vec::new();
     quickstart::run(&mut printed).unwrap();
-    let printed = String::from_utf8(printed).unwrap();
+    assert_eq!(shown("quickstart"), String::from_utf8(printed).unwrap());
+}
 
-    let readme = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/README.md")).unwrap();
-    let (_, shown) = readme.split_once("<!-- quickstart -->\n```text\n").unwrap();
-    let (shown, _) = shown.split_once("```\n<!-- /quickstart -->").unwrap();
-    assert_eq!(shown, printed);
+// C01, I7. The process that the example has die is this test, started again.
+#[test]
+fn the_readme_shows_what_the_lost_acknowledgement_prints() {
+    const FOLDER: &str = "POINTSTORE_LOST_ACKNOWLEDGEMENT";
+    if let Some(folder) = env::var_os(FOLDER) {
+        lost_acknowledgement::grant_and_die(Path::new(&folder)).unwrap();
+        return;
+    }
+    let child = |folder: &Path| {
+        let mut child = Program::new(env::current_exe().unwrap());
+        let test = "examples::the_readme_shows_what_the_lost_acknowledgement_prints";
+        child.args([test, "--exact", "--nocapture", "--test-threads=1"]).env(FOLDER, folder);
+        child
+    };
+    let mut printed = Vec::new();
+    lost_acknowledgement::run(&mut printed, child).unwrap();
+    assert_eq!(shown("lost-acknowledgement"), String::from_utf8(printed).unwrap());
+}
+
+// Were the other process to live, or to do nothing, the story would not be the one that is told.
+#[test]
+fn the_lost_acknowledgement_fails_where_the_other_process_does_not_die_in_between() {
+    let mut out = Vec::new();
+    let idle = |_: &Path| {
+        let mut child = Program::new(env::current_exe().unwrap());
+        child.args(["no test has this name", "--exact"]);
+        child
+    };
+    let error = lost_acknowledgement::run(&mut out, idle).unwrap_err();
+    assert_eq!(error.to_string(), "it does not hold that the other process crashed");
 }
 
 // C01, C05, C15: the sample has a purchase that was told twice, one that was told otherwise the second time,

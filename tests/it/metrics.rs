@@ -1,16 +1,19 @@
 //! Every metric of the table is seen, described, and free of names and keys.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use metrics::Unit;
 use metrics_util::debugging::{DebugValue, DebuggingRecorder};
 use pointstore::metrics::StoreMetrics;
 use pointstore::retry::RetryPolicy;
-use pointstore::testing::{Failure, SimDisk, Step};
-use pointstore::{ErrorKind, PointStore};
+use pointstore::testing::{Failure, LostAcks, SimDisk, Step};
+use pointstore::worker::{Worker, WorkerError, WorkerMetrics, WorkerStats};
+use pointstore::{ErrorKind, OpenError, PointStore};
 
 use crate::cases::{grant, redeem};
 use crate::retry::{Answer, SECOND, Time, script};
+use crate::worker::{gated, held, in_time};
 
 /// What a recorder saw: name and labels in one, with unit, description and value.
 type Seen = BTreeMap<String, (Option<Unit>, bool, DebugValue)>;
@@ -77,11 +80,106 @@ fn retry_it() {
     time.retrier(&policy).run(script([ErrorKind::Rejected])).unwrap_err();
 }
 
+/// Everything that can become of a command in a worker, once at least.
+fn work_it(metrics: WorkerMetrics) -> WorkerStats {
+    let (disk, gate, store) = gated(1);
+    let (acks, clock, mut mounted) = (LostAcks::new(), gate.clone(), false);
+    let reopen = move || PointStore::builder().create(false).clock(clock.clone()).open_simulated(&disk);
+    let worker = Worker::builder(store.clone())
+        .capacity(2)
+        .lose_acks(&acks)
+        .observer(metrics)
+        .on_poisoned(move |_, _| match std::mem::replace(&mut mounted, true) {
+            false => Err(OpenError::Missing { path: "not mounted".into() }),
+            true => reopen(),
+        })
+        .spawn()
+        .unwrap();
+    let soon = Duration::from_millis(2);
+    in_time(|| {
+        let first = held(&gate, &worker);
+        worker.apply_blocking_within(grant("alice", "late", 1), soon).unwrap_err();
+        let last = worker.try_apply(grant("alice", "last", 1)).unwrap();
+        worker.try_apply(grant("alice", "busy", 1)).unwrap_err();
+        gate.open();
+        first.wait().unwrap();
+        last.wait().unwrap();
+
+        acks.lose_next(1);
+        worker.apply_blocking(grant("alice", "lost", 1)).unwrap_err();
+        acks.lose_where(|command| match command.key().as_str() {
+            "panics" => panic!("between the store and the answer"),
+            _ => false,
+        });
+        worker.apply_blocking(grant("alice", "panics", 1)).unwrap_err();
+
+        store.close().unwrap();
+        worker.apply_blocking(grant("alice", "reopened", 1)).unwrap_err();
+        worker.apply_blocking(grant("alice", "reopened", 1)).unwrap();
+
+        gate.shut();
+        let mut limit = soon;
+        // Where the worker is slow, the limit is over before it comes to the command.
+        while worker.apply_blocking_within(grant("alice", "slow", 1), limit) == Err(WorkerError::Expired) {
+            limit *= 2;
+        }
+        assert!(!worker.shutdown_blocking_within(soon).is_complete());
+        gate.open();
+        worker.shutdown_blocking();
+    });
+    worker.stats()
+}
+
+#[test]
+fn what_a_worker_does_is_seen_and_described() {
+    let mut stats = None;
+    let seen = seen(|| stats = Some(work_it(WorkerMetrics::new())));
+    let stats = stats.unwrap();
+    for (name, n) in [
+        ("pointstore_worker_busy_total", 1),
+        ("pointstore_worker_expired_total", stats.expired),
+        ("pointstore_worker_in_doubt_total reason=expired", 1),
+        ("pointstore_worker_in_doubt_total reason=stopped", 1),
+        ("pointstore_worker_in_doubt_total reason=panicked", 1),
+        ("pointstore_worker_in_doubt_total reason=lost", 1),
+        ("pointstore_worker_reopenings_total result=succeeded", 1),
+        ("pointstore_worker_reopenings_total result=failed", 1),
+    ] {
+        assert_eq!(count(&seen, name), n, "{name}");
+    }
+    assert!(stats.expired >= 1 && stats.in_doubt == 4, "{stats:?}");
+    let given = usize::try_from(stats.accepted - stats.expired).unwrap();
+    assert_eq!(samples(&seen, "pointstore_worker_wait_seconds", Unit::Seconds), given);
+    // Commands of a batch that is given to a store that was opened again are no further batch.
+    assert_eq!(samples(&seen, "pointstore_worker_batch_commands", Unit::Count), 7);
+    let queued = &seen["pointstore_worker_queued_commands"];
+    assert_eq!(*queued, (Some(Unit::Count), true, DebugValue::Gauge(0.0.into())), "nothing is left in it");
+}
+
+#[test]
+fn the_gauge_shows_what_queues_while_the_store_hangs() {
+    let recorder = DebuggingRecorder::new();
+    let metrics = metrics::with_local_recorder(&recorder, WorkerMetrics::new);
+    let (_disk, gate, store) = gated(2);
+    let worker = Worker::builder(store).observer(metrics).spawn().unwrap();
+    let held = held(&gate, &worker);
+    let queued: Vec<_> = (0..5).map(|i| worker.try_apply(grant("a", &format!("k{i}"), 1)).unwrap()).collect();
+    let all = recorder.snapshotter().snapshot().into_vec();
+    let queue = all.into_iter().find(|(key, ..)| key.key().name() == "pointstore_worker_queued_commands");
+    assert_eq!(queue.map(|(.., value)| value), Some(DebugValue::Gauge(5.0.into())));
+    gate.open();
+    in_time(|| {
+        held.wait().unwrap();
+        queued.into_iter().for_each(|ticket| drop(ticket.wait().unwrap()));
+    });
+}
+
 #[test]
 fn every_metric_of_the_table_is_seen_and_described() {
     let seen = seen(|| {
         use_it(StoreMetrics::new());
         retry_it();
+        work_it(WorkerMetrics::new());
     });
     for (name, n) in [
         ("pointstore_commands_applied_total", 3),
@@ -123,6 +221,7 @@ fn labels_are_those_of_the_table_and_never_an_account_or_a_key() {
     let seen = seen(|| {
         use_it(StoreMetrics::named("loyalty"));
         retry_it();
+        work_it(WorkerMetrics::named("rewards"));
     });
     let labels: BTreeSet<_> = seen.keys().flat_map(|key| key.split(' ').skip(1)).collect();
     insta::assert_snapshot!(labels.into_iter().collect::<Vec<_>>().join("\n"), @r"
@@ -134,14 +233,24 @@ fn labels_are_those_of_the_table_and_never_an_account_or_a_key() {
     kind=unavailable
     reason=attempts
     reason=balance_overflow
+    reason=expired
     reason=insufficient_points
     reason=invalid
+    reason=lost
+    reason=panicked
     reason=retry_after
     reason=sequence_mismatch
+    reason=stopped
+    result=failed
+    result=succeeded
     store=loyalty
+    worker=rewards
     ");
-    let of_store = |key: &&String| !key.contains("retries");
-    assert!(seen.keys().filter(of_store).all(|key| key.contains("store=loyalty")));
+    for key in seen.keys() {
+        assert_eq!(key.contains("worker=rewards"), key.contains("_worker_"), "{key}");
+        let of_store = !key.contains("_worker_") && !key.contains("retries");
+        assert_eq!(key.contains("store=loyalty"), of_store, "{key}");
+    }
 }
 
 #[test]

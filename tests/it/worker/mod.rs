@@ -6,8 +6,10 @@ mod callers;
 mod limits;
 mod lost;
 mod memory;
+mod observed;
 mod poisoned;
 mod queue;
+mod retries;
 mod stopping;
 
 use std::future::Future;
@@ -26,7 +28,7 @@ type Answer = Result<Outcome, WorkerError>;
 
 /// A clock that holds whoever writes, while it is shut: a disk that is as slow as a test wants it.
 #[derive(Clone, Debug, Default)]
-struct Gate(Arc<(Mutex<Held>, Condvar)>);
+pub(crate) struct Gate(Arc<(Mutex<Held>, Condvar)>);
 
 #[derive(Debug, Default)]
 struct Held {
@@ -35,11 +37,11 @@ struct Held {
 }
 
 impl Gate {
-    fn shut(&self) {
+    pub(crate) fn shut(&self) {
         self.0.0.lock().unwrap().shut = true;
     }
 
-    fn open(&self) {
+    pub(crate) fn open(&self) {
         self.0.0.lock().unwrap().shut = false;
         self.0.1.notify_all();
     }
@@ -67,19 +69,19 @@ impl Clock for Gate {
 }
 
 /// A store on a simulated disk behind a gate.
-fn gated(seed: u64) -> (SimDisk, Gate, PointStore) {
+pub(crate) fn gated(seed: u64) -> (SimDisk, Gate, PointStore) {
     let (disk, gate) = (SimDisk::new(seed), Gate::default());
     let store = PointStore::builder().clock(gate.clone()).open_simulated(&disk).unwrap();
     (disk, gate, store)
 }
 
 /// One point for an account that all tests use.
-fn grant(k: impl AsRef<str>) -> Command {
+pub(crate) fn grant(k: impl AsRef<str>) -> Command {
     Command::grant(account("ada"), key(k), points(1))
 }
 
 /// Shuts the gate, and has the worker's thread wait at it with one command.
-fn held(gate: &Gate, worker: &Worker) -> pointstore::worker::Ticket {
+pub(crate) fn held(gate: &Gate, worker: &Worker) -> pointstore::worker::Ticket {
     gate.shut();
     let ticket = worker.try_apply(grant("held")).unwrap();
     gate.wait_until_held();
@@ -98,7 +100,7 @@ fn poll_once<T>(future: &mut (impl Future<Output = T> + Unpin)) -> Poll<T> {
 }
 
 /// Ends the test program where somebody waits for ever.
-fn in_time<T>(act: impl FnOnce() -> T) -> T {
+pub(crate) fn in_time<T>(act: impl FnOnce() -> T) -> T {
     watched("a worker", act)
 }
 

@@ -66,6 +66,7 @@ fn i6_with_a_hook_a_retry_through_the_same_handle_gets_the_truth() {
             gate.open();
             let error = held.wait().unwrap_err();
             assert!(error.kind() == ErrorKind::OutcomeUnknown && error.is_transient(), "{error}");
+            assert!(!error.needs_reopen(), "the worker sees to it: {error}");
             let retry = worker.apply_blocking(grant("held")).unwrap();
             assert_eq!(retry.is_replay(), happened, "{step:?} {failure:?} {kept:?}");
             // What came behind the failure is none the worse for it, and what was before is there.
@@ -115,7 +116,8 @@ fn a_hook_that_fails_or_panics_is_asked_again_with_the_next_command() {
     in_time(|| {
         for call in 1..=2 {
             let error = worker.apply_blocking(grant("k")).unwrap_err();
-            assert!(error.kind() == ErrorKind::Closed && error.needs_reopen(), "{error}");
+            assert!(error.kind() == ErrorKind::NotAttempted && error.is_transient(), "{error}");
+            assert!(matches!(error, WorkerError::Reopening(_)) && !error.needs_reopen(), "{error}");
             assert_eq!(calls.load(Ordering::SeqCst), call);
         }
         applied(worker.apply_blocking(grant("k")));
