@@ -1,8 +1,9 @@
 //! Each thing a caller does, with statistics and plots in `target/criterion`.
 //!
-//! `cargo bench --bench grants`: concurrent grants, each acknowledged alone and durable, over many accounts and
-//! on one; batches; retries of known keys; balances, read alone and beside writers. Throughput is in grants,
-//! retries or reads a second, over all threads.
+//! `cargo bench --bench grants`: concurrent grants, each acknowledged alone and durable, over many accounts, over
+//! accounts of which few have most of the grants, and on one; batches; retries of known keys; balances, read alone
+//! and beside writers; statements; opening and verifying. Throughput is in grants, retries, reads or receipts a second, over
+//! all threads. A part alone: `cargo bench --bench grants -- statements`.
 
 #![allow(
     missing_docs,
@@ -38,9 +39,19 @@ const WRITERS: u64 = 8;
 struct Bench {
     store: PointStore,
     accounts: Vec<AccountId>,
+    /// Which accounts grants go to.
+    spread: Spread,
     /// Grants taken so far: no key is used by two.
     taken: AtomicU64,
-    _folder: tempfile::TempDir,
+    folder: tempfile::TempDir,
+}
+
+/// How grants are spread over accounts.
+#[derive(Clone, Copy)]
+enum Spread {
+    Even,
+    /// The n-th account gets a share of about 1/n, as customers do.
+    Zipf,
 }
 
 impl Bench {
@@ -48,13 +59,28 @@ impl Bench {
         let folder = folder();
         let store = PointStore::open(folder.path()).unwrap();
         let accounts = (0..accounts).map(|a| AccountId::new(account_name(a)).unwrap()).collect();
-        Self { store, accounts, taken: AtomicU64::new(0), _folder: folder }
+        Self { store, accounts, spread: Spread::Even, taken: AtomicU64::new(0), folder }
+    }
+
+    /// One that holds so many receipts already.
+    fn holding(receipts: u64) -> Self {
+        let bench = Self::new(ACCOUNTS);
+        assert!(bench.store.apply_each(&bench.fresh(receipts)).iter().all(Result::is_ok));
+        bench
     }
 
     fn command(&self, index: u64) -> Command {
         let grant = grant(0, index, self.accounts.len());
         let points = Points::try_from(grant.points).unwrap();
-        Command::grant(self.accounts[grant.account].clone(), grant.key.parse().unwrap(), points)
+        let account = match self.spread {
+            Spread::Even => grant.account,
+            Spread::Zipf => {
+                // Even in the logarithm of the rank.
+                let share = mix(index ^ 0x5eed) as f64 / u64::MAX as f64;
+                ((self.accounts.len() as f64).powf(share) as usize).min(self.accounts.len()) - 1
+            }
+        };
+        Command::grant(self.accounts[account].clone(), grant.key.parse().unwrap(), points)
     }
 
     /// Grants that were never asked for before.
@@ -85,11 +111,15 @@ impl Bench {
 }
 
 fn concurrent_grants(c: &mut Criterion) {
-    for (name, accounts) in [("grants, many accounts", ACCOUNTS), ("grants, one account", 1)] {
+    for (name, accounts, spread) in [
+        ("grants, many accounts", ACCOUNTS, Spread::Even),
+        ("grants, few with most", ACCOUNTS, Spread::Zipf),
+        ("grants, one account", 1, Spread::Even),
+    ] {
         let mut group = c.benchmark_group(name);
         group.throughput(Throughput::Elements(1));
-        for threads in [1, 2, 8, 64] {
-            let bench = Bench::new(accounts);
+        for threads in [1, 2, 8, 64, 256] {
+            let bench = Bench { spread, ..Bench::new(accounts) };
             group.bench_function(BenchmarkId::new("threads", threads), |b| {
                 b.iter_custom(|grants| bench.grant_from(threads, grants));
             });
@@ -114,8 +144,7 @@ fn batches(c: &mut Criterion) {
 /// Keys that a store knows: answered without writing.
 fn retries(c: &mut Criterion) {
     const KNOWN: u64 = 200_000;
-    let bench = Bench::new(ACCOUNTS);
-    assert!(bench.store.apply_each(&bench.fresh(KNOWN)).iter().all(Result::is_ok));
+    let bench = Bench::holding(KNOWN);
     let mut at = 0;
     let mut next = || {
         at += 1;
@@ -136,8 +165,7 @@ fn retries(c: &mut Criterion) {
 }
 
 fn balances(c: &mut Criterion) {
-    let bench = Bench::new(ACCOUNTS);
-    assert!(bench.store.apply_each(&bench.fresh(200_000)).iter().all(Result::is_ok));
+    let bench = Bench::holding(200_000);
     let mut at = 0;
     let mut read = || {
         at += 1;
@@ -162,6 +190,43 @@ fn balances(c: &mut Criterion) {
     group.finish();
 }
 
+/// Everything of an account, newest first, of accounts with few receipts and of one with many.
+fn statements(c: &mut Criterion) {
+    let mut group = c.benchmark_group("statements");
+    let many = Bench::holding(400_000);
+    let one = Bench::new(1);
+    assert!(one.store.apply_each(&one.fresh(4_000)).iter().all(Result::is_ok));
+    for (name, bench, receipts) in [("of some receipts", &many, 4), ("of 4,000 receipts", &one, 4_000)] {
+        let mut at = 0;
+        group.throughput(Throughput::Elements(receipts));
+        group.bench_function(name, |b| {
+            b.iter(|| {
+                at += 1;
+                let account = &bench.accounts[mix(at) as usize % bench.accounts.len()];
+                bench.store.statement(account).map(Result::unwrap).count()
+            });
+        });
+    }
+    group.finish();
+}
+
+/// Reading everything: of a store that was closed, to open it, and of an open one, to verify it.
+fn whole_stores(c: &mut Criterion) {
+    let mut group = c.benchmark_group("whole stores");
+    for receipts in [10_000, 200_000] {
+        let Bench { store, folder, .. } = Bench::holding(receipts);
+        group.throughput(Throughput::Elements(receipts));
+        group.bench_function(BenchmarkId::new("verify", receipts), |b| {
+            b.iter(|| assert_eq!(store.verify().unwrap().entries(), receipts));
+        });
+        store.close().unwrap();
+        group.bench_function(BenchmarkId::new("open and close", receipts), |b| {
+            b.iter(|| PointStore::open(folder.path()).unwrap().close().unwrap());
+        });
+    }
+    group.finish();
+}
+
 fn brief() -> Criterion {
     let (warm_up, measured) = (Duration::from_millis(500), Duration::from_secs(3));
     Criterion::default().sample_size(20).warm_up_time(warm_up).measurement_time(measured)
@@ -170,6 +235,6 @@ fn brief() -> Criterion {
 criterion_group! {
     name = benches;
     config = brief();
-    targets = concurrent_grants, batches, retries, balances
+    targets = concurrent_grants, batches, retries, balances, statements, whole_stores
 }
 criterion_main!(benches);
