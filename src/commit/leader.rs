@@ -157,17 +157,19 @@ impl Committer {
         Ok(())
     }
 
-    /// Wakes those who are done, then hands over: what they ask next can be in the next group.
+    /// Wakes those who are done, and hands over in between: what those ask next who are woken first can be in the next
+    /// group, and the others are woken while it is written.
     fn dismiss(&self, members: Members, entries: u64) {
         let Members { waiting, mut inside, unfinished, .. } = members;
         if let Some(unfinished) = &unfinished {
+            // Told nothing: once handed over, the next leader may be at work on it.
             inside.retain(|(ticket, _)| !Arc::ptr_eq(ticket, unfinished));
         }
-        let answered = inside.len();
-        for (ticket, _) in inside {
-            ticket.tell(Phase::Done);
-        }
-        self.queue.hand_over(waiting.into_iter(), unfinished, answered, entries);
+        let first = inside.len().min(self.queue.missing_to_a_crowd());
+        let mut inside = inside.into_iter();
+        inside.by_ref().take(first).for_each(|(ticket, _)| ticket.tell(Phase::Done));
+        self.queue.hand_over(waiting.into_iter(), unfinished, first, entries);
+        inside.for_each(|(ticket, _)| ticket.tell(Phase::Done));
     }
 
     /// I10: nothing is written any more. Those whose entries may be on the disk are told that it is not known;

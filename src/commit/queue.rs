@@ -16,6 +16,9 @@ use crate::sync::{AtomicBool, Condvar, Mutex, MutexGuard};
 /// A moment to wait for callers in: long enough to wake some dozens of threads, and short beside a sync.
 pub(super) const MOMENT: Duration = Duration::from_micros(200);
 
+/// So many requests are worth a group of their own: to wake as many callers takes about as long as a sync.
+const CROWD: usize = 64;
+
 /// So many groups are not waited for after one that was waited for in vain.
 const HURRIED_GROUPS: u32 = 15;
 
@@ -109,8 +112,8 @@ struct State {
     counts: GroupCounts,
     /// Groups finished, those without entries too: whether anything moves.
     finished: u64,
-    /// Requests that may be in the next group: those that waited when the last one was finished, and as many again
-    /// as were answered in it.
+    /// Requests that may be in the next group: those that waited when the last one was finished, and as many again as
+    /// were answered just before.
     expected: usize,
     /// Somebody who leads waits until that many are there.
     gathering: bool,
@@ -207,6 +210,11 @@ impl Queue {
         let stalled = Fault::new("no group was finished for as long as callers may wait");
         self.poison_in(state, &stalled);
         Err(stalled)
+    }
+
+    /// How many more must wait until there is no need to wait for anybody.
+    pub(super) fn missing_to_a_crowd(&self) -> usize {
+        CROWD.saturating_sub(self.state.lock().waiting.len())
     }
 
     /// Takes all that waits, first come first.

@@ -99,6 +99,16 @@ fn a_leader_waits_for_those_who_were_answered_just_now() {
 }
 
 #[test]
+fn a_crowd_is_as_many_as_are_worth_a_group() {
+    let queue = queue();
+    assert_eq!(queue.missing_to_a_crowd(), CROWD);
+    for waiting in 1..CROWD + 2 {
+        enter(&queue);
+        assert_eq!(queue.missing_to_a_crowd(), CROWD.saturating_sub(waiting));
+    }
+}
+
+#[test]
 fn who_was_waited_for_in_vain_is_not_waited_for_soon_again() {
     let mut queue = Queue::new(SHORT);
     enter(&queue);
