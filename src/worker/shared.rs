@@ -161,3 +161,53 @@ impl fmt::Debug for Shared {
         f.debug_struct("Shared").field("stats", &self.stats()).finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Points;
+    use crate::worker::block::block_on;
+    use crate::worker::ticket::Ticket;
+
+    fn shared() -> Shared {
+        Shared {
+            jobs: async_channel::bounded(1).1,
+            flight: Mutex::default(),
+            store: Mutex::new(PointStore::temporary().unwrap()),
+            counters: Counters::default(),
+            observers: Observers::default(),
+            timer: Timer::spawn("test").unwrap(),
+            ended: async_channel::bounded(1).1,
+        }
+    }
+
+    fn job() -> (Job, Ticket) {
+        let command = Command::grant("ada".parse().unwrap(), "k".parse().unwrap(), Points::MIN);
+        let (job, answers) = Job::new(command, None);
+        (job, Ticket::new(answers))
+    }
+
+    // The limit of a shutdown is over just while the worker's thread has the ways back in hand, on their way to a store
+    // that is opened again: neither the shutdown nor a delivery would answer them any more.
+    #[test]
+    fn whoever_is_to_be_delivered_again_after_a_shutdowns_limit_is_told_so() {
+        let shared = shared();
+        let (job, ticket) = job();
+        assert_eq!(shared.gather(job, 1).len(), 1);
+        let replies = shared.landed();
+        assert_eq!(shared.stop(), (0, 0));
+        assert!(!shared.take_off_again(replies));
+        assert_eq!(block_on(ticket), Err(WorkerError::OutcomeUnknown(Doubt::Stopped)));
+        assert_eq!((shared.stats().in_doubt, shared.stats().answered), (1, 1));
+    }
+
+    #[test]
+    fn nothing_is_taken_for_the_store_after_a_shutdowns_limit() {
+        let shared = shared();
+        shared.stop();
+        let (job, ticket) = job();
+        assert!(shared.gather(job, 1).is_empty());
+        assert_eq!(block_on(ticket), Err(WorkerError::Expired));
+        assert_eq!((shared.stats().expired, shared.stats().delivering), (1, 0));
+    }
+}
