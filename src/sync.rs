@@ -6,9 +6,7 @@
 #[cfg(not(all(test, pointstore_shuttle)))]
 pub(crate) use self::real::{AtomicBool, Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard};
 #[cfg(all(test, pointstore_shuttle))]
-pub(crate) use self::scheduled::{
-    AtomicBool, Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard, yield_now,
-};
+pub(crate) use self::scheduled::{AtomicBool, Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard};
 
 #[cfg(not(all(test, pointstore_shuttle)))]
 mod real {
@@ -84,15 +82,18 @@ mod scheduled {
             self.0.notify_all();
         }
 
-        /// There is no time in a schedule: a limit of zero may be over at any moment, one of less than a millisecond
-        /// always is, and any other never.
+        /// There is no time in a schedule: a limit of zero may be over at any moment, and any other never is, but for
+        /// one of less than a millisecond: such a wait ends by itself after a while, one way or the other.
         pub(crate) fn wait_for<T>(&self, guard: &mut MutexGuard<'_, T>, limit: Duration) -> Waited {
-            let always = !limit.is_zero() && limit < Duration::from_millis(1);
-            let over = always || (limit.is_zero() && shuttle::rand::thread_rng().gen_ratio(1, 3));
+            let mut rng = shuttle::rand::thread_rng();
+            let moment = !limit.is_zero() && limit < Duration::from_millis(1);
+            let over = if moment { rng.gen_ratio(1, 2) } else { limit.is_zero() && rng.gen_ratio(1, 3) };
             let held = guard.held.take().expect("it is held");
-            guard.held = Some(if over {
+            guard.held = Some(if over || moment {
                 drop(held);
-                shuttle::thread::yield_now();
+                for _ in 0..rng.gen_range(1..4) {
+                    shuttle::thread::yield_now();
+                }
                 guard.mutex.hold()
             } else {
                 self.0.wait(held).unwrap_or_else(PoisonError::into_inner)

@@ -98,6 +98,7 @@ impl Committer {
     /// Decides and writes a group, and says what it was, if it has entries.
     fn serve(&self, members: &mut Members) -> Result<Option<WrittenGroup>, Failure> {
         let clock = &*self.settings.clock;
+        self.queue.gather();
         let now = clock.wall();
         members.waiting = self.queue.take_waiting();
         let mut laps = Laps::start(self.settings.observers.any().then_some(clock));
@@ -162,10 +163,11 @@ impl Committer {
     fn dismiss(&self, members: Members, entries: u64) {
         let Members { waiting, mut inside, unfinished, .. } = members;
         if let Some(unfinished) = &unfinished {
-            // Told nothing: once handed over, the next leader may be at work on it.
+            // Part of it was decided in this group. It is told nothing: the next leader may be at work on it soon.
             inside.retain(|(ticket, _)| !Arc::ptr_eq(ticket, unfinished));
         }
-        let first = inside.len().min(self.queue.missing_to_a_crowd());
+        let left = waiting.len().saturating_add(usize::from(unfinished.is_some()));
+        let first = inside.len().min(self.queue.missing_to_a_crowd(left));
         let mut inside = inside.into_iter();
         inside.by_ref().take(first).for_each(|(ticket, _)| ticket.tell(Phase::Done));
         self.queue.hand_over(waiting.into_iter(), unfinished, first, entries);

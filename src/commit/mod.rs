@@ -18,7 +18,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
-use self::queue::{MOMENT, Queue};
+pub(crate) use self::queue::Pace;
+use self::queue::Queue;
 use self::request::{Atomic, Each, Prepared, Work};
 use crate::engine::{Engine, Mark};
 use crate::error::{ApplyError, AtomicError, Fault, ReadError, StorageError};
@@ -43,6 +44,8 @@ pub(crate) struct Settings {
     pub(crate) clock: Arc<dyn Clock>,
     /// How long a caller waits while no group at all is finished.
     pub(crate) stall_limit: Duration,
+    /// When a leader waits for callers.
+    pub(crate) pace: Pace,
     /// Who is told what is done.
     pub(crate) observers: Observers,
 }
@@ -75,10 +78,10 @@ impl Committer {
         let hasher = index.hasher().clone();
         Self {
             engine,
+            queue: Queue::new(settings.pace),
             settings,
             hasher,
             published: RwLock::new(index),
-            queue: Queue::new(MOMENT),
             closed: Mutex::new(None),
         }
     }
@@ -224,19 +227,20 @@ impl Committer {
         }
     }
 
-    /// Ends it: what is queued is still served, then the engine is closed. Further calls get the same answer.
+    /// Ends it: what is queued is still served, then the engine is closed. Further calls get the same answer; only where
+    /// a group is still being written they try again, since it may come to its end.
     pub(crate) fn close(&self) -> Result<(), Fault> {
         let mut closed = self.closed.lock();
         if let Some(ended) = &*closed {
             return ended.clone();
         }
-        let ended = self.end();
+        let ended = self.end(self.queue.close(self.settings.stall_limit)?);
         *closed = Some(ended.clone());
         ended
     }
 
-    fn end(&self) -> Result<(), Fault> {
-        match self.queue.close(self.settings.stall_limit)? {
+    fn end(&self, poison: Option<Fault>) -> Result<(), Fault> {
+        match poison {
             None => {
                 let tail = self.published().tail;
                 self.close_engine(Some(Mark { next: tail.next, chain: tail.chain.get() }))

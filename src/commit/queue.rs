@@ -13,14 +13,22 @@ use super::request::{Shape, Work};
 use crate::error::{Fault, StorageError};
 use crate::sync::{AtomicBool, Condvar, Mutex, MutexGuard};
 
-/// A moment to wait for callers in: long enough to wake some dozens of threads, and short beside a sync.
-pub(super) const MOMENT: Duration = Duration::from_micros(200);
-
-/// So many requests are worth a group of their own: to wake as many callers takes about as long as a sync.
-const CROWD: usize = 64;
-
 /// So many groups are not waited for after one that was waited for in vain.
 const HURRIED_GROUPS: u32 = 15;
+
+/// When a leader waits for callers who were answered just now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Pace {
+    /// How long at most: long enough to wake some dozens of threads, and short beside a sync.
+    pub(crate) moment: Duration,
+    /// How many requests are worth a group without waiting: to wake as many callers takes about as long as a sync.
+    pub(crate) crowd: usize,
+}
+
+impl Pace {
+    /// What a store is built with.
+    pub(crate) const STANDARD: Self = Self { moment: Duration::from_micros(200), crowd: 64 };
+}
 
 /// A queued request and its caller's place to wait.
 #[derive(Debug)]
@@ -113,7 +121,7 @@ struct State {
     /// Groups finished, those without entries too: whether anything moves.
     finished: u64,
     /// Requests that may be in the next group: those that waited when the last one was finished, and as many again as
-    /// were answered just before.
+    /// were answered just before. No more than a crowd.
     expected: usize,
     /// Somebody who leads waits until that many are there.
     gathering: bool,
@@ -130,8 +138,7 @@ impl State {
 /// The queue.
 #[derive(Debug)]
 pub(super) struct Queue {
-    /// How long a leader waits for those who were answered just now.
-    moment: Duration,
+    pace: Pace,
     state: Mutex<State>,
     /// The same as `closing` in the state, to look at without waiting.
     closed: AtomicBool,
@@ -144,10 +151,10 @@ pub(super) struct Queue {
 }
 
 impl Queue {
-    /// An empty queue, whose leaders wait so long for those who were answered just now.
-    pub(super) fn new(moment: Duration) -> Self {
+    /// An empty queue.
+    pub(super) fn new(pace: Pace) -> Self {
         Self {
-            moment,
+            pace,
             state: Mutex::default(),
             closed: AtomicBool::default(),
             news: AtomicBool::default(),
@@ -212,26 +219,30 @@ impl Queue {
         Err(stalled)
     }
 
-    /// How many more must wait until there is no need to wait for anybody.
-    pub(super) fn missing_to_a_crowd(&self) -> usize {
-        CROWD.saturating_sub(self.state.lock().waiting.len())
+    /// How many more must wait, beside `left` that go back, until there is no need to wait for anybody.
+    pub(super) fn missing_to_a_crowd(&self, left: usize) -> usize {
+        let waiting = self.state.lock().waiting.len().saturating_add(left);
+        self.pace.crowd.saturating_sub(waiting)
     }
 
-    /// Takes all that waits, first come first.
-    ///
-    /// Callers who were answered just now often have more to ask, and are given a moment to ask it: a group of twice
-    /// as many costs hardly more. If they did not come, the next few groups do without.
-    pub(super) fn take_waiting(&self) -> VecDeque<Arc<Ticket>> {
+    /// Gives callers who were answered just now a moment to ask again: a group of twice as many costs hardly more. If
+    /// they do not come, the next few groups do without.
+    pub(super) fn gather(&self) {
         let mut state = self.state.lock();
         if state.hurried > 0 {
             state.hurried = state.hurried.saturating_sub(1);
         } else if state.waiting.len() < state.expected {
             state.gathering = true;
-            if self.gathered.wait_for(&mut state, self.moment).timed_out() {
+            if self.gathered.wait_for(&mut state, self.pace.moment).timed_out() {
                 state.hurried = HURRIED_GROUPS;
             }
             state.gathering = false;
         }
+    }
+
+    /// Takes all that waits, first come first.
+    pub(super) fn take_waiting(&self) -> VecDeque<Arc<Ticket>> {
+        let mut state = self.state.lock();
         state.serving = true;
         std::mem::take(&mut state.waiting)
     }
@@ -250,7 +261,7 @@ impl Queue {
             state.waiting.push_front(ticket);
         }
         state.waiting.extend(last);
-        state.expected = state.waiting.len().saturating_add(answered);
+        state.expected = state.waiting.len().saturating_add(answered).min(self.pace.crowd);
         state.serving = false;
         state.finished = state.finished.wrapping_add(1);
         if entries > 0 {

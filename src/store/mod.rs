@@ -370,7 +370,9 @@ impl PointStore {
     /// # Errors
     ///
     /// [`CloseError`] says what kept it from being closed in order, or what the store had failed with before.
-    /// Everything acknowledged is on the disk nevertheless: the next opening treats this as a crash.
+    /// Everything acknowledged is on the disk nevertheless: the next opening treats this as a crash. Only where a
+    /// caller is still writing after [`wait_at_most`](Builder::wait_at_most), the store is not closed yet, and the
+    /// directory stays in use: call it again.
     ///
     /// # Examples
     ///

@@ -7,7 +7,7 @@ use super::audit::{Audit, Audited, Finding, finding};
 use super::builder::Builder;
 use super::report::{OpenReport, Progress};
 use super::scan;
-use crate::commit::{Committer, Settings, read_page};
+use crate::commit::{Committer, Pace, Settings, read_page};
 use crate::engine::{Engine, Found, Mark};
 use crate::error::OpenError;
 use crate::index::{Index, Tail};
@@ -48,6 +48,7 @@ pub(super) fn open(
         limits: builder.limits(),
         clock: Arc::clone(builder.time()),
         stall_limit: builder.stall_limit(),
+        pace: Pace::STANDARD,
         observers: builder.observers().clone(),
     };
     Ok((Committer::new(engine, index, settings), report))

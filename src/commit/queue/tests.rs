@@ -13,7 +13,7 @@ const LONG: Duration = Duration::from_secs(60);
 const SHORT: Duration = Duration::from_millis(5);
 
 fn queue() -> Queue {
-    Queue::new(MOMENT)
+    Queue::new(Pace::STANDARD)
 }
 
 fn prepared() -> Prepared {
@@ -86,39 +86,51 @@ fn what_was_begun_and_not_finished_goes_behind_the_others() {
 
 #[test]
 fn a_leader_waits_for_those_who_were_answered_just_now() {
-    let queue = Queue::new(LONG);
+    let queue = Queue::new(Pace { moment: LONG, ..Pace::STANDARD });
     enter(&queue);
     queue.take_waiting();
     queue.hand_over(std::iter::empty(), None, 3, 3);
     assert_eq!(enter(&queue).1, Phase::Lead);
     thread::scope(|scope| {
-        let led = scope.spawn(|| queue.take_waiting().len());
+        let led = scope.spawn(|| {
+            queue.gather();
+            queue.take_waiting().len()
+        });
         assert_eq!((enter(&queue).1, enter(&queue).1), (Phase::Waiting, Phase::Waiting));
         assert_eq!(led.join().unwrap(), 3);
     });
 }
 
 #[test]
-fn a_crowd_is_as_many_as_are_worth_a_group() {
-    let queue = queue();
-    assert_eq!(queue.missing_to_a_crowd(), CROWD);
-    for waiting in 1..CROWD + 2 {
+fn a_crowd_is_as_many_as_are_worth_a_group_and_nobody_is_waited_for_beyond_it() {
+    let queue = Queue::new(Pace { moment: LONG * 60, crowd: 3 });
+    assert_eq!(
+        (queue.missing_to_a_crowd(0), queue.missing_to_a_crowd(2), queue.missing_to_a_crowd(9)),
+        (3, 1, 0)
+    );
+    for missing in [2, 1, 0, 0] {
         enter(&queue);
-        assert_eq!(queue.missing_to_a_crowd(), CROWD.saturating_sub(waiting));
+        assert_eq!(queue.missing_to_a_crowd(0), missing);
     }
+    let waiting = queue.take_waiting();
+    queue.hand_over(waiting.into_iter(), None, 60, 4);
+    // This would wait for ever.
+    queue.gather();
+    assert_eq!(queue.take_waiting().len(), 4);
 }
 
 #[test]
 fn who_was_waited_for_in_vain_is_not_waited_for_soon_again() {
-    let mut queue = Queue::new(SHORT);
+    let mut queue = Queue::new(Pace { moment: SHORT, ..Pace::STANDARD });
     enter(&queue);
     queue.take_waiting();
     for group in 0..=HURRIED_GROUPS {
         queue.hand_over(std::iter::empty(), None, 2, 2);
         enter(&queue);
         // The first time it waits in vain; after that it would wait for ever.
+        queue.gather();
         assert_eq!(queue.take_waiting().len(), 1, "group={group}");
-        queue.moment = LONG * 60;
+        queue.pace.moment = LONG * 60;
     }
 }
 

@@ -10,7 +10,7 @@ use shuttle::thread::{self, JoinHandle};
 
 use super::judge::{Answer, judge};
 use super::watch::{Trouble, Watch, Watched};
-use crate::commit::{Committer, Settings};
+use crate::commit::{Committer, Pace, Settings};
 use crate::engine::Engine;
 use crate::engine::sim::{Failure, SimDisk, Step};
 use crate::error::{ErrorKind, Fault};
@@ -73,6 +73,8 @@ pub(super) fn run(plan: Plan) {
         limits: Limits::SMALL,
         clock: Arc::new(Stopped { panics_after: AtomicUsize::new(panics_after) }),
         stall_limit: if plan.impatient { Duration::ZERO } else { Duration::MAX },
+        // A crowd of none, one or two: the lead goes over before, amid and after waking.
+        pace: Pace { crowd: shuttle::rand::thread_rng().gen_range(0..3), ..Pace::STANDARD },
         observers: Observers::default(),
     };
     let committer = Committer::new(Box::new(engine), index, settings);
