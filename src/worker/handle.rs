@@ -7,6 +7,7 @@ use async_channel::{Sender, TrySendError};
 
 use super::block::block_on;
 use super::builder::Builder;
+use super::calm::calm;
 use super::error::{Doubt, WorkerError};
 use super::job::Job;
 use super::shared::Shared;
@@ -117,9 +118,19 @@ impl Worker {
     /// ```
     pub async fn submit(&self, command: Command) -> Result<Ticket, WorkerError> {
         let (job, answers) = Job::new(command, self.shared.observers.begin());
-        self.queue.send(job).await.map_err(|_| WorkerError::Closed)?;
+        self.enqueue(job).await?;
         self.shared.accepted();
         Ok(Ticket::new(answers))
+    }
+
+    /// Waits for room.
+    async fn enqueue(&self, job: Job) -> Result<(), WorkerError> {
+        match self.queue.try_send(job) {
+            Ok(()) => Ok(()),
+            // Whoever makes room wakes: the worker's thread, or a shutdown.
+            Err(TrySendError::Full(job)) => calm(self.queue.send(job)).await.map_err(|_| WorkerError::Closed),
+            Err(TrySendError::Closed(_)) => Err(WorkerError::Closed),
+        }
     }
 
     /// Accepts a command if there is room at once. See [`Ticket`] for an example.
@@ -184,10 +195,7 @@ impl Worker {
         }
         let (deadline, timer) = (deadline_in(limit), &self.shared.timer);
         let (job, answers, claim) = Job::until(command, self.shared.observers.begin(), deadline);
-        let Some(sent) = timer.before(deadline, self.queue.send(job)).await else {
-            return Err(WorkerError::Expired);
-        };
-        sent.map_err(|_| WorkerError::Closed)?;
+        timer.before(deadline, self.enqueue(job)).await.unwrap_or(Err(WorkerError::Expired))?;
         self.shared.accepted();
         let mut ticket = Ticket::new(answers);
         if let Some(answer) = timer.before(deadline, &mut ticket).await {
@@ -258,7 +266,7 @@ impl Worker {
     pub async fn shutdown(&self) {
         self.queue.close();
         // Nothing is ever sent: it ends with the thread.
-        let _ = self.shared.ended.recv().await;
+        let _ = calm(self.shared.ended.recv()).await;
     }
 
     /// [`shutdown`](Self::shutdown), with a limit: when that is over, whoever still waits is answered with what is known.
