@@ -53,17 +53,20 @@ pub struct Worker {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Stopped {
-    /// Accepted commands that the store was not given any more. Their callers were told so.
+    /// Accepted commands that the store was not given any more, at least: one that the worker's thread had in hand, on
+    /// its way out of the queue, is not counted. Their callers were told so.
     pub not_attempted: usize,
-    /// Commands that the store was at work on when the time was over. Their callers were told *outcome unknown*.
+    /// Commands that the store was at work on when the time was over, at least: one whose answer was on its way back is
+    /// not counted. Their callers were told *outcome unknown*.
     pub in_doubt: usize,
+    in_time: bool,
 }
 
 impl Stopped {
-    /// Whether everything accepted was worked off in time.
+    /// Whether everything accepted was worked off in time. That both counts are zero does not say so.
     #[must_use]
     pub fn is_complete(&self) -> bool {
-        self.not_attempted == 0 && self.in_doubt == 0
+        self.in_time
     }
 }
 
@@ -292,10 +295,10 @@ impl Worker {
     /// ```
     pub async fn shutdown_within(&self, limit: Duration) -> Stopped {
         match self.shared.timer.before(deadline_in(limit), self.shutdown()).await {
-            Some(()) => Stopped { not_attempted: 0, in_doubt: 0 },
+            Some(()) => Stopped { not_attempted: 0, in_doubt: 0, in_time: true },
             None => {
                 let (not_attempted, in_doubt) = self.shared.stop();
-                Stopped { not_attempted, in_doubt }
+                Stopped { not_attempted, in_doubt, in_time: false }
             }
         }
     }
