@@ -17,7 +17,7 @@ use crate::{ApplyError, OpenError, PointStore};
 
 const CAPACITY: usize = 1024;
 
-/// The queue's places are made when the worker is started: some 300 bytes each.
+/// Of the queue, whose places are made when the worker is started, some 300 bytes each; and of a batch.
 const CAPACITY_MAX: usize = 1 << 20;
 
 /// About what one group holds.
@@ -69,13 +69,13 @@ impl Builder {
         self
     }
 
-    /// How many commands are given to the store in one call: 512 unless set, at least 1.
+    /// How many commands are given to the store in one call: 512 unless set, from 1 to 1,048,576.
     ///
     /// Callers of one batch are answered together. What fits into one group of the store shares one sync of the disk;
     /// that is some hundreds.
     #[must_use]
     pub fn batch_at_most(mut self, commands: usize) -> Self {
-        self.batch_most = commands.max(1);
+        self.batch_most = commands.clamp(1, CAPACITY_MAX);
         self
     }
 
@@ -202,5 +202,19 @@ impl fmt::Debug for Builder {
             .field("on_poisoned", &self.on_poisoned.is_some())
             .field("observers", &self.observers)
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // With callers that push as fast as it takes, a batch without a bound would never be full.
+    #[test]
+    fn a_batch_has_a_bound_whatever_is_asked_for() {
+        for (asked, is) in [(0, 1), (1, 1), (600, 600), (usize::MAX, 1 << 20)] {
+            let builder = Worker::builder(PointStore::temporary().unwrap()).batch_at_most(asked);
+            assert_eq!(builder.batch_most, is);
+        }
     }
 }

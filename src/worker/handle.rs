@@ -7,6 +7,7 @@ use async_channel::{Sender, TrySendError};
 
 use super::block::block_on;
 use super::builder::Builder;
+use super::calm::calm;
 use super::error::{Doubt, WorkerError};
 use super::job::Job;
 use super::shared::Shared;
@@ -52,17 +53,20 @@ pub struct Worker {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Stopped {
-    /// Accepted commands that the store was not given any more. Their callers were told so.
+    /// Accepted commands that the store was not given any more, at least: one that the worker's thread had in hand, on
+    /// its way out of the queue, is not counted. Their callers were told so.
     pub not_attempted: usize,
-    /// Commands that the store was at work on when the time was over. Their callers were told *outcome unknown*.
+    /// Commands that the store was at work on when the time was over, at least: one whose answer was on its way back is
+    /// not counted. Their callers were told *outcome unknown*.
     pub in_doubt: usize,
+    in_time: bool,
 }
 
 impl Stopped {
-    /// Whether everything accepted was worked off in time.
+    /// Whether everything accepted was worked off in time. That both counts are zero does not say so.
     #[must_use]
     pub fn is_complete(&self) -> bool {
-        self.not_attempted == 0 && self.in_doubt == 0
+        self.in_time
     }
 }
 
@@ -117,9 +121,19 @@ impl Worker {
     /// ```
     pub async fn submit(&self, command: Command) -> Result<Ticket, WorkerError> {
         let (job, answers) = Job::new(command, self.shared.observers.begin());
-        self.queue.send(job).await.map_err(|_| WorkerError::Closed)?;
+        self.enqueue(job).await?;
         self.shared.accepted();
         Ok(Ticket::new(answers))
+    }
+
+    /// Waits for room.
+    async fn enqueue(&self, job: Job) -> Result<(), WorkerError> {
+        match self.queue.try_send(job) {
+            Ok(()) => Ok(()),
+            // Whoever makes room wakes: the worker's thread, or a shutdown.
+            Err(TrySendError::Full(job)) => calm(self.queue.send(job)).await.map_err(|_| WorkerError::Closed),
+            Err(TrySendError::Closed(_)) => Err(WorkerError::Closed),
+        }
     }
 
     /// Accepts a command if there is room at once. See [`Ticket`] for an example.
@@ -184,10 +198,7 @@ impl Worker {
         }
         let (deadline, timer) = (deadline_in(limit), &self.shared.timer);
         let (job, answers, claim) = Job::until(command, self.shared.observers.begin(), deadline);
-        let Some(sent) = timer.before(deadline, self.queue.send(job)).await else {
-            return Err(WorkerError::Expired);
-        };
-        sent.map_err(|_| WorkerError::Closed)?;
+        timer.before(deadline, self.enqueue(job)).await.unwrap_or(Err(WorkerError::Expired))?;
         self.shared.accepted();
         let mut ticket = Ticket::new(answers);
         if let Some(answer) = timer.before(deadline, &mut ticket).await {
@@ -258,7 +269,7 @@ impl Worker {
     pub async fn shutdown(&self) {
         self.queue.close();
         // Nothing is ever sent: it ends with the thread.
-        let _ = self.shared.ended.recv().await;
+        let _ = calm(self.shared.ended.recv()).await;
     }
 
     /// [`shutdown`](Self::shutdown), with a limit: when that is over, whoever still waits is answered with what is known.
@@ -284,10 +295,10 @@ impl Worker {
     /// ```
     pub async fn shutdown_within(&self, limit: Duration) -> Stopped {
         match self.shared.timer.before(deadline_in(limit), self.shutdown()).await {
-            Some(()) => Stopped { not_attempted: 0, in_doubt: 0 },
+            Some(()) => Stopped { not_attempted: 0, in_doubt: 0, in_time: true },
             None => {
                 let (not_attempted, in_doubt) = self.shared.stop();
-                Stopped { not_attempted, in_doubt }
+                Stopped { not_attempted, in_doubt, in_time: false }
             }
         }
     }

@@ -18,6 +18,7 @@
 
 mod block;
 mod builder;
+mod calm;
 mod deliver;
 mod error;
 mod handle;

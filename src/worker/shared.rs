@@ -41,9 +41,11 @@ impl Shared {
     /// Takes a job and those behind it, in order, so many at most: gives the commands, and keeps the ways back.
     pub(super) fn gather(&self, first: Job, most: usize) -> Vec<Command> {
         let (mut commands, mut late, mut begun) = (Vec::new(), Vec::new(), Vec::new());
-        let mut flight = self.flight.lock();
+        // Each place that gets free wakes a caller, which is not done under a lock.
         let behind = std::iter::from_fn(|| self.jobs.try_recv().ok());
-        for job in std::iter::once(first).chain(behind).take(most) {
+        let jobs: Vec<Job> = std::iter::once(first).chain(behind).take(most).collect();
+        let mut flight = self.flight.lock();
+        for job in jobs {
             let since = job.begun();
             match if flight.stopped { Err(job.into_reply()) } else { job.take() } {
                 Ok((command, reply)) => {
@@ -54,7 +56,7 @@ impl Shared {
                 Err(reply) => late.push(reply),
             }
         }
-        // Answers wake callers, and whoever observes does as it likes: neither is done under a lock.
+        // Answers wake callers, too, and whoever observes does as it likes.
         drop(flight);
         self.observers.taken(&begun);
         self.expire(late);

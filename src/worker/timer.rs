@@ -117,15 +117,18 @@ impl Future for Sleep<'_> {
         if is_over(self.deadline) {
             return Poll::Ready(());
         }
+        // Somebody else's code: made here, and below the one from before dropped, without the lock.
+        let waker = context.waker().clone();
         let mut state = self.shared.state.lock();
         let entry = self.entry.unwrap_or_else(|| {
             state.next = state.next.wrapping_add(1);
             (deadline, state.next)
         });
         // One that was woken is no longer there, and is put back.
-        state.sleepers.insert(entry, context.waker().clone());
+        let before = state.sleepers.insert(entry, waker);
         let is_first = state.sleepers.first_key_value().is_some_and(|(first, _)| *first == entry);
         drop(state);
+        drop(before);
         self.entry = Some(entry);
         if is_first {
             self.shared.changed.notify_one();
@@ -147,6 +150,8 @@ impl Drop for Sleep<'_> {
 #[cfg(test)]
 mod tests {
     use std::future::pending;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::task::Wake;
 
     use super::*;
     use crate::worker::block::block_on;
@@ -173,6 +178,34 @@ mod tests {
             }
         });
         assert!(timer.shared.state.lock().sleepers.is_empty());
+    }
+
+    /// Notes whether the timer is locked when it is dropped. That may drop a task with a sleep of its own, which locks.
+    struct Looks(Arc<Shared>, Arc<AtomicUsize>);
+
+    impl Wake for Looks {
+        fn wake(self: Arc<Self>) {}
+    }
+
+    impl Drop for Looks {
+        fn drop(&mut self) {
+            assert!(self.0.state.try_lock().is_some(), "dropped under the timer's lock");
+            self.1.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+
+    #[test]
+    fn a_waker_that_makes_room_for_another_is_dropped_without_the_lock() {
+        let timer = Timer::spawn("test").unwrap();
+        let dropped = Arc::new(AtomicUsize::new(0));
+        let mut waits = Box::pin(timer.before(deadline_in(Duration::from_secs(60)), pending::<()>()));
+        for polls in 0..3 {
+            assert_eq!(dropped.load(Ordering::SeqCst), polls.max(1) - 1);
+            let waker = Waker::from(Arc::new(Looks(Arc::clone(&timer.shared), Arc::clone(&dropped))));
+            assert!(waits.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+        }
+        drop(waits);
+        assert_eq!(dropped.load(Ordering::SeqCst), 3);
     }
 
     // C10: the kind of it, sums of times that are too large.

@@ -1,14 +1,17 @@
 //! Acknowledgements that get lost on cue, and panics between the store and its callers (I1, I4, C01).
 
 use std::collections::HashSet;
-use std::sync::Mutex;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
 use pointstore::testing::LostAcks;
 use pointstore::worker::{Doubt, Worker, WorkerError};
 use pointstore::{ErrorKind, PointStore};
 
-use super::{applied, gated, grant, held, in_time, replayed};
+use super::{applied, gated, grant, held, in_time, poll_once, replayed};
 
 fn losing(acks: &LostAcks, seed: u64) -> Worker {
     let (_disk, _gate, store) = gated(seed);
@@ -105,25 +108,27 @@ fn a_panic_in_a_delivery_is_that_deliverys_answer_and_the_worker_goes_on() {
     assert_eq!(worker.stats().in_doubt, 3);
 }
 
+/// A waker that asks for the counts and then panics: a runtime at its worst.
+struct Meddles(Worker);
+
+impl Wake for Meddles {
+    fn wake(self: Arc<Self>) {
+        panic!("a runtime that panics {:?}", self.0.stats());
+    }
+}
+
+fn meddled<T>(future: &mut (impl Future<Output = T> + Unpin), worker: &Worker) -> Poll<T> {
+    let waker = Waker::from(Arc::new(Meddles(worker.clone())));
+    Pin::new(future).poll(&mut Context::from_waker(&waker))
+}
+
 #[test]
 fn a_caller_whose_waker_panics_harms_nobody_else() {
-    use std::future::Future;
-    use std::pin::pin;
-    use std::sync::Arc;
-    use std::task::{Context, Wake, Waker};
-
-    struct Panics;
-    impl Wake for Panics {
-        fn wake(self: Arc<Self>) {
-            panic!("a runtime that panics");
-        }
-    }
     let (_disk, gate, store) = gated(64);
     let worker = Worker::builder(store).spawn().unwrap();
     let held = held(&gate, &worker);
-    let waker = Waker::from(Arc::new(Panics));
-    let mut bad = pin!(worker.apply(grant("bad")));
-    assert!(bad.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+    let mut bad = Box::pin(worker.apply(grant("bad")));
+    assert!(meddled(&mut bad, &worker).is_pending());
     let good = worker.try_apply(grant("good")).unwrap();
     gate.open();
     in_time(|| {
@@ -131,6 +136,49 @@ fn a_caller_whose_waker_panics_harms_nobody_else() {
         applied(good.wait());
         applied(smol::block_on(bad));
         applied(worker.apply_blocking(grant("next")));
+    });
+}
+
+// The worker's thread wakes whoever waits for room when it takes a command: the first of a batch, and those behind it.
+// A panic there ended the worker with the whole batch in doubt, and asking for the counts stopped it for good.
+#[test]
+fn a_waker_that_panics_when_there_is_room_ends_neither_a_batch_nor_the_worker() {
+    let (_disk, gate, store) = gated(65);
+    let worker = Worker::builder(store).capacity(2).spawn().unwrap();
+    let held = held(&gate, &worker);
+    let queued = ["q0", "q1"].map(|k| worker.try_apply(grant(k)).unwrap());
+    let mut bad = ["b0", "b1", "b2"].map(|k| Box::pin(worker.apply(grant(k))));
+    assert!(bad.iter_mut().all(|bad| meddled(bad, &worker).is_pending()));
+    gate.open();
+    in_time(|| {
+        applied(held.wait());
+        queued.into_iter().for_each(|ticket| drop(applied(ticket.wait())));
+        bad.into_iter().for_each(|bad| drop(applied(smol::block_on(bad))));
+        applied(worker.apply_blocking(grant("next")));
+    });
+    assert_eq!((worker.stats().in_doubt, worker.stats().accepted), (0, 7));
+}
+
+#[test]
+fn wakers_that_panic_keep_no_shutdown_from_ending() {
+    let (_disk, gate, store) = gated(66);
+    let worker = Worker::builder(store).capacity(1).spawn().unwrap();
+    let held = held(&gate, &worker);
+    let queued = worker.try_apply(grant("queued")).unwrap();
+    let mut waiting = Box::pin(worker.apply(grant("waiting")));
+    assert!(meddled(&mut waiting, &worker).is_pending());
+    in_time(|| {
+        // This wakes the one who waits for room, and the end wakes both who wait for it.
+        let mut bad = Box::pin(worker.shutdown());
+        assert!(meddled(&mut bad, &worker).is_pending());
+        let mut good = Box::pin(worker.shutdown());
+        assert!(poll_once(&mut good).is_pending());
+        assert_eq!(smol::block_on(waiting), Err(WorkerError::Closed));
+        gate.open();
+        smol::block_on(good);
+        smol::block_on(bad);
+        applied(held.wait());
+        applied(queued.wait());
     });
 }
 

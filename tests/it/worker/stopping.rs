@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use pointstore::ErrorKind;
-use pointstore::worker::{Doubt, Stopped, Worker, WorkerError};
+use pointstore::worker::{Doubt, Stopped, Worker, WorkerError, WorkerObserver};
+use pointstore::{Clock, ErrorKind};
 
-use super::{Answer, applied, begun, gated, grant, held, in_time, poll_once, replayed};
+use super::{Answer, Gate, applied, begun, gated, grant, held, in_time, poll_once, replayed};
 use crate::concurrency::together;
 
 /// Everything that can be asked of a worker is answered with *closed*.
@@ -99,6 +99,39 @@ fn c11_a_shutdown_whose_time_is_over_answers_everybody_with_what_is_known() {
         assert!(!store.apply(&grant(format!("q{i}"))).unwrap().is_replay(), "not attempted");
     }
     assert!(store.apply(&grant("held")).unwrap().is_replay(), "it happened, as it may");
+}
+
+/// Holds the worker's thread while it has commands in hand that it has not answered yet.
+struct InHand(Gate);
+
+impl WorkerObserver for InHand {
+    fn expired(&self, _: usize) {
+        self.0.wall();
+    }
+}
+
+// The time is over while the worker's thread has a command between the queue and its answer: neither of the counts has
+// it, and they said that everything had been worked off.
+#[test]
+fn c11_a_shutdown_whose_time_is_over_is_not_complete_though_it_found_nobody_to_answer() {
+    let (_disk, gate, store) = gated(36);
+    let in_hand = Gate::default();
+    let worker = Worker::builder(store).observer(InHand(in_hand.clone())).spawn().unwrap();
+    in_time(|| {
+        let held = held(&gate, &worker);
+        let late = worker.apply_blocking_within(grant("late"), Duration::from_millis(1));
+        assert_eq!(late, Err(WorkerError::Expired));
+        in_hand.shut();
+        gate.open();
+        applied(held.wait());
+        in_hand.wait_until_held();
+        let stopped = worker.shutdown_blocking_within(Duration::from_millis(1));
+        assert_eq!((stopped.not_attempted, stopped.in_doubt), (0, 0));
+        assert!(!stopped.is_complete());
+        in_hand.open();
+        worker.shutdown_blocking();
+        assert!(worker.shutdown_blocking_within(Duration::ZERO).is_complete());
+    });
 }
 
 #[test]
