@@ -57,7 +57,7 @@ pub struct Stopped {
     /// its way out of the queue, is not counted. Their callers were told so.
     pub not_attempted: usize,
     /// Commands that the store was at work on when the time was over, at least: one whose answer was on its way back is
-    /// not counted. Their callers were told *outcome unknown*.
+    /// not counted. Their callers, if they still waited, were told *outcome unknown*.
     pub in_doubt: usize,
     in_time: bool,
 }
