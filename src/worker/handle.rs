@@ -264,8 +264,8 @@ impl Worker {
     /// Accepts nothing more, from any handle, and waits until everything accepted is answered.
     ///
     /// Those who wait for room are told [`WorkerError::Closed`], as is everyone who comes later. It takes as long as the
-    /// store does, which gives up on a disk that hangs. The store stays open, for whoever closes it. Dropped before it
-    /// is done, the worker still ends. See [`Worker`] for an example.
+    /// store does, and without end where the disk hangs: use [`shutdown_within`](Self::shutdown_within) there. The store
+    /// stays open, for whoever closes it. Dropped before it is done, the worker still ends. See [`Worker`] for an example.
     pub async fn shutdown(&self) {
         self.queue.close();
         // Nothing is ever sent: it ends with the thread.
