@@ -4,6 +4,7 @@
 //! harness. Not its pace: the store's leader waits up to 200 µs for the callers that it expects, wakes as many as make a
 //! crowd, hands over and wakes the rest; this one yields, wakes all, then hands over. With hundreds of callers a
 //! comparison with `+group` measures that difference, too.
+//!
 //! - Whoever finds nobody leading leads. A leader takes everything that waits, commits it with one
 //!   [`Peer::grant_batch`], so one transaction and one sync, and hands every caller its own answer. It serves that
 //!   one group, its own, and then names the first of the queue its successor: nobody works for others for long.
