@@ -25,6 +25,10 @@ use crate::{Command, Outcome, PointStore};
 /// it, unless a [shutdown](Self::shutdown_within) runs out of time. When the last handle is dropped, what was accepted
 /// is worked off, and nobody waits for that; a program that is about to end calls [`shutdown`](Self::shutdown).
 ///
+/// It takes single commands. An atomic list, such as a [transfer](Command::transfer), goes to the [store](Self::store)
+/// itself with [`apply_atomic`](PointStore::apply_atomic), on a thread that may wait for the disk: from async code with
+/// the runtime's `spawn_blocking`. The store orders it among the worker's batches.
+///
 /// # Examples
 ///
 /// ```
