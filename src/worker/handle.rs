@@ -67,7 +67,8 @@ pub struct Stopped {
 }
 
 impl Stopped {
-    /// Whether everything accepted was worked off in time. That both counts are zero does not say so.
+    /// Whether everything accepted was worked off in time, as far as this call goes: what another one with a shorter limit
+    /// turned away is in the result of that. That both counts are zero does not say so.
     #[must_use]
     pub fn is_complete(&self) -> bool {
         self.in_time
@@ -170,6 +171,9 @@ impl Worker {
     ///   the same key.
     ///
     /// A limit of zero is over at once; one of [`Duration::MAX`] never is.
+    ///
+    /// Dropping the future while it waits for room is enough to withdraw the command. Later it is not: the command may be
+    /// given to the store until its limit is over, as if somebody still waited.
     ///
     /// # Errors
     ///
@@ -280,6 +284,10 @@ impl Worker {
     ///
     /// What is queued then is not attempted any more, [`WorkerError::Expired`]; what the store is at work on may still
     /// happen, [`WorkerError::OutcomeUnknown`]. The thread ends when the store lets go of it.
+    ///
+    /// Dropped before it is done, it goes on as [`shutdown`](Self::shutdown) would, without the limit. Where several
+    /// shut one worker down, the limit that is over first is the end for all of them, and each result tells of its own
+    /// call alone.
     ///
     /// # Examples
     ///
