@@ -27,7 +27,7 @@ use crate::{Command, Outcome, PointStore};
 ///
 /// It takes single commands. An atomic list, such as a [transfer](Command::transfer), goes to the [store](Self::store)
 /// itself with [`apply_atomic`](PointStore::apply_atomic), on a thread that may wait for the disk: from async code with
-/// the runtime's `spawn_blocking`. The store orders it among the worker's batches.
+/// the runtime's `spawn_blocking`. It does not wait for what is queued here.
 ///
 /// # Examples
 ///
