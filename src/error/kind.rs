@@ -12,14 +12,15 @@ use serde::Serialize;
 /// | [`KeyReused`](Self::KeyReused) | the key stands for another request; nothing changed | no | find out which of the two was meant; this is final |
 /// | [`Rejected`](Self::Rejected) | a rule of the ledger refused the request; nothing changed, the key is unused | no | tell whoever asked; this is final |
 /// | [`Busy`](Self::Busy) | for what is built in front of a store: it has no room for more work; nothing was attempted | yes | wait, then retry the same command |
-/// | [`NotAttempted`](Self::NotAttempted) | nothing was written: the disk is full, or the store failed just before | yes | retry the same command; after a failure, close the store and open it again first |
-/// | [`OutcomeUnknown`](Self::OutcomeUnknown) | the command may or may not have been applied | yes | close the store, open it again, then retry with the *same* key |
+/// | [`NotAttempted`](Self::NotAttempted) | nothing was written: the disk is full, the store failed just before, or a limit of what is in front of it was over | yes | retry the same command; where `needs_reopen` says so, close the store and open it again first |
+/// | [`OutcomeUnknown`](Self::OutcomeUnknown) | the command may or may not have been applied | yes | retry with the *same* key; where `needs_reopen` says so, close the store and open it again first |
 /// | [`Corrupt`](Self::Corrupt) | stored data is damaged or missing; the evidence is kept | no | stop, keep the directory, restore a backup |
 /// | [`Closed`](Self::Closed) | this handle is finished | no | close it if that was not you, open the store again, then retry with the same key |
 /// | [`Unavailable`](Self::Unavailable) | it could not be done now (failed read, store in use, disk full at opening); nothing changed | yes | remove the cause if it lasts, then try again |
 ///
 /// *Transient* means that the same request can succeed later without anyone changing it. Whether the handle has to be
-/// replaced for that says [`ApplyError::needs_reopen`](crate::ApplyError::needs_reopen); it has an example.
+/// replaced for that says [`ApplyError::needs_reopen`](crate::ApplyError::needs_reopen), which has an example, and the
+/// method of that name of what is in front of a store.
 ///
 /// # Examples
 ///

@@ -94,6 +94,10 @@ impl Builder {
     /// what is queued stay. It runs on the worker's thread, when a command has met the error, and again with each batch
     /// until it succeeds. A panic in it counts as a failure.
     ///
+    /// Since that thread is the one that answers, a hook that asks the worker for anything and waits
+    /// ([`apply_blocking`](Worker::apply_blocking), [`shutdown_blocking`](Worker::shutdown_blocking)) waits for itself. And
+    /// it must not keep the worker, which then would never end. It also runs for a store that was closed on purpose.
+    ///
     /// Those whom the failure concerns are told before, so that their retries wait for the store that comes: whoever
     /// was told *outcome unknown* gets the truth. Commands that came after the failure, which were answered with
     /// [`ErrorKind::Closed`](crate::ErrorKind::Closed), are given to the new store instead.

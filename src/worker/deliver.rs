@@ -25,7 +25,20 @@ pub(super) trait Acks: Send + Sync {
     fn is_silent(&self) -> bool;
 }
 
-type Answered = Vec<Result<Outcome, ApplyError>>;
+type StoreAnswer = Result<Outcome, ApplyError>;
+
+/// What the store has answered, and the way back to its caller.
+struct Answered {
+    command: Command,
+    answer: StoreAnswer,
+    reply: Reply,
+}
+
+impl Answered {
+    fn is_closed(&self) -> bool {
+        self.answer.as_ref().is_err_and(|error| error.kind() == ErrorKind::Closed)
+    }
+}
 
 /// A worker's thread, before and while it runs.
 pub(super) struct Delivery {
@@ -58,44 +71,66 @@ impl Delivery {
 
     /// Delivers a batch, opens the store again if it has failed, and then delivers once more what it did not look at.
     fn serve(&mut self, commands: Vec<Command>) {
-        let Some((answers, lost)) = self.deliver(&commands) else { return };
+        let Some(answers) = self.deliver(&commands) else { return };
         let failure = answers.iter().filter_map(|answer| answer.as_ref().err()).find(|e| e.needs_reopen());
-        let Some(failure) = failure.filter(|_| self.on_poisoned.is_some()).cloned() else {
-            self.answer(self.shared.landed(), answers, &lost);
+        let failure = failure.filter(|_| self.on_poisoned.is_some()).cloned();
+        let answered = self.landed(commands, answers);
+        let Some(failure) = failure else {
+            self.answer(answered);
             return;
         };
-        let (waiting, errors) = self.answer_but_closed(commands, answers, &lost);
+        // What was answered *closed* came after the failure, was not attempted, and waits for the store.
+        let (waiting, told): (Vec<_>, Vec<_>) = answered.into_iter().partition(Answered::is_closed);
+        let waiting = self.keep(waiting);
+        self.answer(told);
         let reopened = self.reopen(&failure);
-        if waiting.is_empty() {
-            return;
-        }
-        if !reopened {
-            self.answer(self.shared.landed(), errors, &[]);
-        } else if let Some((answers, lost)) = self.deliver(&waiting) {
-            self.answer(self.shared.landed(), answers, &lost);
+        let Some((commands, errors)) = waiting else { return };
+        let answers = if reopened { self.deliver(&commands) } else { Some(errors) };
+        if let Some(answers) = answers {
+            self.answer(self.landed(commands, answers));
         }
     }
 
     /// Gives a batch to the store. Nothing comes back where something panicked; then its callers are answered.
-    fn deliver(&self, commands: &[Command]) -> Option<(Answered, Vec<bool>)> {
+    fn deliver(&self, commands: &[Command]) -> Option<Vec<StoreAnswer>> {
         self.shared.counters.batches.add(1);
         self.shared.counters.largest_batch.at_least(commands.len());
         let store = self.shared.store.lock().clone();
-        let delivered = catch_unwind(AssertUnwindSafe(|| {
-            let answers = store.apply_each(commands);
-            let lost = self.acks.iter().flat_map(|acks| commands.iter().map(|c| acks.loses(c))).collect();
-            (answers, lost)
-        }));
+        let delivered = catch_unwind(AssertUnwindSafe(|| store.apply_each(commands)));
         if delivered.is_err() {
             self.shared.doubt(self.shared.landed(), Doubt::Panicked);
         }
         delivered.ok()
     }
 
-    /// Hands out answers in order. There are no replies where a shutdown did not wait for them.
-    fn answer(&self, replies: Vec<Reply>, answers: Answered, lost: &[bool]) {
-        let mut lost = lost.iter().copied().chain(std::iter::repeat(false));
-        for ((reply, answer), lost) in replies.into_iter().zip(answers).zip(&mut lost) {
+    /// Puts together what belongs together, in order. Nothing is left where a shutdown did not wait for it.
+    fn landed(&self, commands: Vec<Command>, answers: Vec<StoreAnswer>) -> Vec<Answered> {
+        let replies = self.shared.landed();
+        let together = commands.into_iter().zip(answers).zip(replies);
+        together.map(|((command, answer), reply)| Answered { command, answer, reply }).collect()
+    }
+
+    /// Keeps what is to be delivered once more: the commands, and their answers for the case that it cannot be.
+    fn keep(&self, waiting: Vec<Answered>) -> Option<(Vec<Command>, Vec<StoreAnswer>)> {
+        let (mut commands, mut errors, mut replies) = (Vec::new(), Vec::new(), Vec::new());
+        for Answered { command, answer, reply } in waiting {
+            commands.push(command);
+            errors.push(answer);
+            replies.push(reply);
+        }
+        (!commands.is_empty() && self.shared.take_off_again(replies)).then_some((commands, errors))
+    }
+
+    /// Hands out answers in order.
+    fn answer(&self, answered: Vec<Answered>) {
+        // A test's own code.
+        let lost = catch_unwind(AssertUnwindSafe(|| self.lost(&answered)));
+        let Ok(lost) = lost else {
+            let replies = answered.into_iter().map(|answered| answered.reply).collect();
+            self.shared.doubt(replies, Doubt::Panicked);
+            return;
+        };
+        for (Answered { answer, reply, .. }, lost) in answered.into_iter().zip(lost) {
             if lost {
                 self.lose(reply);
             } else {
@@ -105,41 +140,19 @@ impl Delivery {
         }
     }
 
+    /// Which of these answers get lost. Asked only of those that would be told.
+    fn lost(&self, answered: &[Answered]) -> Vec<bool> {
+        let loses =
+            |answered: &Answered| self.acks.as_ref().is_some_and(|acks| acks.loses(&answered.command));
+        answered.iter().map(loses).collect()
+    }
+
     fn lose(&self, reply: Reply) {
         if self.acks.as_ref().is_some_and(|acks| acks.is_silent()) {
             self.shared.leave_unheard(reply);
         } else {
             self.shared.doubt(vec![reply], Doubt::Lost);
         }
-    }
-
-    /// Answers those whom the failure of the store concerns. The others came after it, were not attempted, and wait for
-    /// the store to be opened again: their commands, and their answers for the case that it is not.
-    fn answer_but_closed(
-        &self,
-        commands: Vec<Command>,
-        answers: Answered,
-        lost: &[bool],
-    ) -> (Vec<Command>, Answered) {
-        let (mut waiting, mut closed, mut waiting_replies) = (Vec::new(), Vec::new(), Vec::new());
-        let (mut replies, mut told, mut told_lost) = (Vec::new(), Vec::new(), Vec::new());
-        let lost = lost.iter().copied().chain(std::iter::repeat(false));
-        for (((command, reply), answer), lost) in
-            commands.into_iter().zip(self.shared.landed()).zip(answers).zip(lost)
-        {
-            if answer.as_ref().is_err_and(|error| error.kind() == ErrorKind::Closed) {
-                waiting.push(command);
-                waiting_replies.push(reply);
-                closed.push(answer);
-            } else {
-                replies.push(reply);
-                told.push(answer);
-                told_lost.push(lost);
-            }
-        }
-        let waits = self.shared.take_off_again(waiting_replies);
-        self.answer(replies, told, &told_lost);
-        if waits { (waiting, closed) } else { (Vec::new(), Vec::new()) }
     }
 
     /// Has the program open the store again.

@@ -25,6 +25,10 @@ use crate::{Command, Outcome, PointStore};
 /// it, unless a [shutdown](Self::shutdown_within) runs out of time. When the last handle is dropped, what was accepted
 /// is worked off, and nobody waits for that; a program that is about to end calls [`shutdown`](Self::shutdown).
 ///
+/// It takes single commands. An atomic list, such as a [transfer](Command::transfer), goes to the [store](Self::store)
+/// itself with [`apply_atomic`](PointStore::apply_atomic), on a thread that may wait for the disk: from async code with
+/// the runtime's `spawn_blocking`. It does not wait for what is queued here.
+///
 /// # Examples
 ///
 /// ```
@@ -57,13 +61,14 @@ pub struct Stopped {
     /// its way out of the queue, is not counted. Their callers were told so.
     pub not_attempted: usize,
     /// Commands that the store was at work on when the time was over, at least: one whose answer was on its way back is
-    /// not counted. Their callers were told *outcome unknown*.
+    /// not counted. Their callers, if they still waited, were told *outcome unknown*.
     pub in_doubt: usize,
     in_time: bool,
 }
 
 impl Stopped {
-    /// Whether everything accepted was worked off in time. That both counts are zero does not say so.
+    /// Whether everything accepted was worked off in time, as far as this call goes: what another one with a shorter limit
+    /// turned away is in the result of that. That both counts are zero does not say so.
     #[must_use]
     pub fn is_complete(&self) -> bool {
         self.in_time
@@ -167,6 +172,9 @@ impl Worker {
     ///
     /// A limit of zero is over at once; one of [`Duration::MAX`] never is.
     ///
+    /// Dropping the future while it waits for room is enough to withdraw the command. Later it is not: the command may be
+    /// given to the store until its limit is over, as if somebody still waited.
+    ///
     /// # Errors
     ///
     /// These two, and those of [`apply`](Self::apply).
@@ -264,8 +272,8 @@ impl Worker {
     /// Accepts nothing more, from any handle, and waits until everything accepted is answered.
     ///
     /// Those who wait for room are told [`WorkerError::Closed`], as is everyone who comes later. It takes as long as the
-    /// store does, which gives up on a disk that hangs. The store stays open, for whoever closes it. Dropped before it
-    /// is done, the worker still ends. See [`Worker`] for an example.
+    /// store does, and without end where the disk hangs: use [`shutdown_within`](Self::shutdown_within) there. The store
+    /// stays open, for whoever closes it. Dropped before it is done, the worker still ends. See [`Worker`] for an example.
     pub async fn shutdown(&self) {
         self.queue.close();
         // Nothing is ever sent: it ends with the thread.
@@ -276,6 +284,10 @@ impl Worker {
     ///
     /// What is queued then is not attempted any more, [`WorkerError::Expired`]; what the store is at work on may still
     /// happen, [`WorkerError::OutcomeUnknown`]. The thread ends when the store lets go of it.
+    ///
+    /// Dropped before it is done, it goes on as [`shutdown`](Self::shutdown) would, without the limit. Where several
+    /// shut one worker down, the limit that is over first is the end for all of them, and each result tells of its own
+    /// call alone.
     ///
     /// # Examples
     ///

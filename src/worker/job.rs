@@ -93,9 +93,10 @@ impl Job {
 pub(super) struct Reply(oneshot::Sender<Answer>);
 
 impl Reply {
-    /// Answers, if anybody still listens. Waking a caller runs code of its runtime: a panic in it is that caller's.
-    pub(super) fn send(self, answer: Answer) {
-        let _ = catch_unwind(AssertUnwindSafe(|| self.0.send(answer)));
+    /// Answers, and says whether anybody still listened. Waking a caller runs code of its runtime: a panic in it is that
+    /// caller's.
+    pub(super) fn send(self, answer: Answer) -> bool {
+        catch_unwind(AssertUnwindSafe(|| self.0.send(answer))).map_or(true, |sent| sent.is_ok())
     }
 }
 
@@ -125,7 +126,7 @@ mod tests {
         let (job, mut answers, claim) = Job::until(command(), None, Some(Duration::ZERO));
         let reply = job.take().unwrap_err();
         assert!(claim.withdraw());
-        reply.send(Err(WorkerError::Expired));
+        assert!(reply.send(Err(WorkerError::Expired)));
         assert_eq!(answers.try_recv().unwrap(), Some(Err(WorkerError::Expired)));
     }
 
@@ -133,6 +134,6 @@ mod tests {
     fn an_answer_to_nobody_is_no_harm() {
         let (job, answers) = Job::new(command(), None);
         drop(answers);
-        job.into_reply().send(Err(WorkerError::Expired));
+        assert!(!job.into_reply().send(Err(WorkerError::Expired)));
     }
 }

@@ -15,6 +15,10 @@
 //!
 //! Dropping a future or a [`Ticket`] of an accepted command neither stops it nor takes anything back. No failure of a
 //! delivery ends the worker.
+//!
+//! A limit is the only thing that ends a wait for a disk that hangs: the worker's thread writes for all its callers, and
+//! whoever writes comes back when the system answers it. So where a disk can hang, use
+//! [`apply_within`](Worker::apply_within) and [`shutdown_within`](Worker::shutdown_within).
 
 mod block;
 mod builder;

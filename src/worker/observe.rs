@@ -13,7 +13,9 @@ use super::timer::now;
 /// What the store behind it does is told to an [`Observer`](crate::Observer) of that store. This one is called by callers
 /// and by the worker's thread, from several at once, with no lock held; whoever calls waits for it, and the worker's
 /// thread with all that has queued, so be quick. What it does not care for it leaves out. If it panics, the panic goes no
-/// further. It must not keep the worker itself, which then would never end.
+/// further. It must not keep the worker itself, which then would never end; nor ask it for anything and wait
+/// ([`apply_blocking`](super::Worker::apply_blocking), [`shutdown_blocking`](super::Worker::shutdown_blocking)): on the
+/// worker's own thread it would wait for itself.
 ///
 /// # Examples
 ///

@@ -114,7 +114,7 @@ impl Shared {
         self.observers.busy();
     }
 
-    /// The outcome of so many commands is not known to their callers.
+    /// So many callers were told that the outcome of their command is not known.
     pub(super) fn in_doubt(&self, commands: usize, why: Doubt) {
         self.counters.in_doubt.add(commands);
         self.observers.in_doubt(why, commands);
@@ -122,11 +122,10 @@ impl Shared {
 
     /// Answers callers of whose commands nothing is known.
     pub(super) fn doubt(&self, replies: Vec<Reply>, why: Doubt) {
-        self.in_doubt(replies.len(), why);
         self.counters.answered.add(replies.len());
-        for reply in replies {
-            reply.send(Err(WorkerError::OutcomeUnknown(why)));
-        }
+        // Whoever went away, or was told by its own limit, is not told again.
+        let told = replies.into_iter().map(|reply| reply.send(Err(WorkerError::OutcomeUnknown(why))));
+        self.in_doubt(told.filter(|told| *told).count(), why);
     }
 
     /// Answers callers whose commands were not given to the store.

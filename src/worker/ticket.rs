@@ -50,8 +50,9 @@ impl Ticket {
         block_on(self)
     }
 
-    /// The answer if it is there.
+    /// The answer if it is there; from here on none will come.
     pub(super) fn answered(&mut self) -> Option<Result<Outcome, WorkerError>> {
+        self.answers.close();
         self.answers.try_recv().ok().flatten()
     }
 }

@@ -23,6 +23,7 @@ mod histories;
 mod invariants;
 mod layers;
 mod linear;
+mod links;
 mod metrics;
 mod model;
 mod observer;

@@ -123,7 +123,16 @@ fn work_it(metrics: WorkerMetrics) -> WorkerStats {
         while worker.apply_blocking_within(grant("alice", "slow", 1), limit) == Err(WorkerError::Expired) {
             limit *= 2;
         }
+        gate.open();
+        worker.apply_blocking(grant("alice", "slow", 1)).unwrap();
+
+        gate.shut();
+        let stopped = worker.try_apply(grant("alice", "stopped", 1)).unwrap();
+        while worker.stats().delivering == 0 {
+            std::thread::yield_now();
+        }
         assert!(!worker.shutdown_blocking_within(soon).is_complete());
+        stopped.wait().unwrap_err();
         gate.open();
         worker.shutdown_blocking();
     });
@@ -151,7 +160,7 @@ fn what_a_worker_does_is_seen_and_described() {
     let given = usize::try_from(stats.accepted - stats.expired).unwrap();
     assert_eq!(samples(&seen, "pointstore_worker_wait_seconds", Unit::Seconds), given);
     // Commands of a batch that is given to a store that was opened again are no further batch.
-    assert_eq!(samples(&seen, "pointstore_worker_batch_commands", Unit::Count), 7);
+    assert_eq!(samples(&seen, "pointstore_worker_batch_commands", Unit::Count), 9);
     let queued = &seen["pointstore_worker_queued_commands"];
     assert_eq!(*queued, (Some(Unit::Count), true, DebugValue::Gauge(0.0.into())), "nothing is left in it");
 }

@@ -1,6 +1,10 @@
 //! Group commit for any peer: callers queue their grants, one of them commits all that wait in one transaction.
 //!
-//! It is the store's own scheme, made as cheap as it gets, so that a peer behind it loses nothing to the harness:
+//! It is the idea of the store's own scheme, made as cheap as it gets, so that a peer behind it loses nothing to the
+//! harness. Not its pace: the store's leader waits up to 200 µs for the callers that it expects, wakes as many as make a
+//! crowd, hands over and wakes the rest; this one yields, wakes all, then hands over. With hundreds of callers a
+//! comparison with `+group` measures that difference, too.
+//!
 //! - Whoever finds nobody leading leads. A leader takes everything that waits, commits it with one
 //!   [`Peer::grant_batch`], so one transaction and one sync, and hands every caller its own answer. It serves that
 //!   one group, its own, and then names the first of the queue its successor: nobody works for others for long.

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
-use pointstore::testing::LostAcks;
+use pointstore::testing::{LostAcks, SimDisk};
 use pointstore::worker::{Doubt, Worker, WorkerError};
 use pointstore::{ErrorKind, PointStore};
 
@@ -57,6 +57,26 @@ fn only_the_acknowledgements_that_are_picked_get_lost() {
         }
     });
     assert_eq!((acks.lost(), worker.store().stats().receipts), (10, 20));
+}
+
+// An answer *closed*, which the worker keeps until it has opened the store again, was lost in the place of one that is
+// told.
+#[test]
+fn what_waits_for_a_store_that_is_opened_again_loses_its_answer_when_it_comes() {
+    let (disk, acks) = (SimDisk::new(67), LostAcks::new());
+    let store = PointStore::builder().open_simulated(&disk).unwrap();
+    let worker = Worker::builder(store.clone())
+        .lose_acks(&acks)
+        .on_poisoned(move |_, _| PointStore::builder().create(false).open_simulated(&disk))
+        .spawn()
+        .unwrap();
+    store.close().unwrap();
+    acks.lose_next(1);
+    in_time(|| {
+        assert_eq!(worker.apply_blocking(grant("k")), Err(WorkerError::OutcomeUnknown(Doubt::Lost)));
+        replayed(worker.apply_blocking(grant("k")));
+    });
+    assert_eq!((acks.lost(), worker.stats().reopened), (1, 1));
 }
 
 #[test]

@@ -122,7 +122,11 @@ fn every_doubt_is_told_with_its_reason() {
         while worker.apply_blocking_within(grant("slow"), limit) == Err(WorkerError::Expired) {
             limit *= 2;
         }
+        gate.open();
+        worker.apply_blocking(grant("slow")).unwrap();
+        let stopped = held(&gate, &worker);
         assert!(!worker.shutdown_blocking_within(Duration::from_millis(1)).is_complete());
+        stopped.wait().unwrap_err();
         gate.open();
         worker.shutdown_blocking();
     });
@@ -130,6 +134,31 @@ fn every_doubt_is_told_with_its_reason() {
     let doubts = [Doubt::Lost, Doubt::Panicked, Doubt::Expired, Doubt::Stopped];
     assert_eq!(told.in_doubt, doubts.map(|doubt| (doubt, 1)));
     assert_eq!((told.expired, worker.stats().in_doubt), (worker.stats().expired, 4));
+}
+
+// A caller whose limit was over was counted once more when the worker was stopped, and so was one that had gone away.
+#[test]
+fn a_caller_that_was_told_before_or_went_away_is_not_counted_as_told() {
+    for (seed, goes_away) in [(95, false), (96, true)] {
+        let (notes, gate, worker) = watched(seed);
+        in_time(|| {
+            if goes_away {
+                drop(held(&gate, &worker));
+            } else {
+                gate.shut();
+                let mut limit = Duration::from_millis(2);
+                while worker.apply_blocking_within(grant("slow"), limit) == Err(WorkerError::Expired) {
+                    limit *= 2;
+                }
+            }
+            let stopped = worker.shutdown_blocking_within(Duration::from_millis(1));
+            assert_eq!((stopped.not_attempted, stopped.in_doubt), (0, 1));
+            gate.open();
+            worker.shutdown_blocking();
+        });
+        let told = if goes_away { vec![] } else { vec![(Doubt::Expired, 1)] };
+        assert_eq!((worker.stats().in_doubt, notes.told().in_doubt), (told.len() as u64, told));
+    }
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! fjall: two keyspaces, a single-writer transaction a call, `PersistMode::SyncAll`.
+//! fjall: two keyspaces, a single-writer transaction a call, `PersistMode::SyncData`: the fdatasync of the others.
 
 use std::path::Path;
 
@@ -44,7 +44,7 @@ impl Peer for Fjall {
     }
 
     fn grant_batch(&self, grants: &[&Grant]) -> Result<Vec<Answer>> {
-        let mut transaction = self.database.write_tx().durability(Some(PersistMode::SyncAll));
+        let mut transaction = self.database.write_tx().durability(Some(PersistMode::SyncData));
         let answers =
             grants.iter().map(|grant| self.apply(&mut transaction, grant)).collect::<Result<_>>()?;
         transaction.commit()?;
