@@ -283,7 +283,8 @@ impl Directory {
 
     /// Removes a copy that does not count. What is left after an error is removed at a later opening.
     pub(super) fn remove_copy(&self, copy: &Generation) {
-        if copy.remove() {
+        // The mark goes last, on the disk too: a copy without one would be taken for evidence.
+        if copy.remove() && files::sync_folder(&self.path).is_ok() {
             let _ = files::remove(&self.copy_mark(copy));
         }
     }

@@ -8,7 +8,6 @@
 //! | `directory` | half-made, foreign, newer and in-use directories |
 //! | `generation` | recovery that rewrites what it reads |
 //! | `database` | panics, hangs, and answers before the data is on the disk |
-//! | `early_sync` | waiting for the disk at the end of an opening |
 //! | `watermark` | a journal that comes back shorter than it was |
 //! | `helper` | a flush that never returns, a watermark that is never synced |
 //! | `space` | a full disk |
@@ -16,7 +15,6 @@
 mod carve;
 mod database;
 mod directory;
-mod early_sync;
 mod files;
 mod generation;
 mod helper;
@@ -33,7 +31,6 @@ use parking_lot::{Mutex, RwLock};
 pub(crate) use self::carve::Carved;
 use self::database::Database;
 use self::directory::{Directory, Lock};
-use self::early_sync::EarlySync;
 use self::generation::Generation;
 use self::helper::Helper;
 use self::watermark::Watermark;
@@ -78,8 +75,6 @@ pub(crate) struct SledEngine {
     generation: Generation,
     /// It is new, and `CURRENT` cannot name it yet.
     can_be_removed: AtomicBool,
-    /// The first sync of a copy, until `accept`.
-    early_sync: Mutex<Option<EarlySync>>,
     parts: Arc<Parts>,
     helper: Mutex<Option<Helper>>,
     /// Held until the engine ends. Last, so that it is let go last.
@@ -182,15 +177,12 @@ impl SledEngine {
             Used::InPlace(generation) => (generation, false),
             Used::Copy(generation) => (generation, true),
         };
-        let early_sync = if is_copy { EarlySync::start(&generation.log_path()) } else { None };
         // What sled writes while it opens is synced at once, unless nothing of it counts yet.
         let opened = Database::open(&generation, options.cache_bytes)
             .and_then(|database| if is_copy { Ok(database) } else { database.synced() });
         let database = match opened {
             Ok(database) => database,
             Err(error) => {
-                // Only its end matters: no file should be open in a folder that is removed.
-                early_sync.map(EarlySync::finish);
                 if is_copy {
                     directory.remove_copy(&generation);
                 }
@@ -208,7 +200,6 @@ impl SledEngine {
             found,
             generation,
             can_be_removed: AtomicBool::new(is_copy || found.created),
-            early_sync: Mutex::new(early_sync),
             parts: Arc::new(parts),
             helper: Mutex::new(None),
             lock: Mutex::new(Some(lock)),
@@ -224,8 +215,6 @@ impl SledEngine {
 
     /// Ends it without writing. A copy that does not count is removed.
     fn let_go(&self) {
-        // Only its end matters here.
-        let _ = self.finish_early_sync();
         if let Some(helper) = self.helper.lock().take() {
             helper.stop();
         }
@@ -234,11 +223,6 @@ impl SledEngine {
             self.directory.remove_copy(&self.generation);
         }
         self.lock.lock().take();
-    }
-
-    fn finish_early_sync(&self) -> Result<(), Fault> {
-        let early_sync = self.early_sync.lock().take();
-        early_sync.map_or(Ok(()), EarlySync::finish)
     }
 
     /// Lets sled go; whether it is wholly gone.
@@ -324,7 +308,6 @@ impl Engine for SledEngine {
     }
 
     fn accept(&self, mark: Mark) -> Result<(), Fault> {
-        self.finish_early_sync()?;
         self.with_database(Database::sync)?;
         self.generation.sync_files()?;
         // All that can be refused comes before CURRENT is touched; after that the copy may be what counts.
