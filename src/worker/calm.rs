@@ -1,12 +1,13 @@
 //! Waiting at a channel whose other end wakes callers: their wakers are somebody else's code, and harm nobody there.
 
 use std::future::{Future, poll_fn};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Wake, Waker};
 
 use parking_lot::Mutex;
+
+use crate::contain::contain;
 
 /// Stands before the waker of a caller, whose panics end here: whoever wakes has others to serve.
 #[derive(Default)]
@@ -15,7 +16,7 @@ struct Calm(Mutex<Option<Waker>>);
 impl Wake for Calm {
     fn wake(self: Arc<Self>) {
         let waker = self.0.lock().take();
-        let _ = catch_unwind(AssertUnwindSafe(|| waker.map(Waker::wake)));
+        let _ = contain(|| waker.map(Waker::wake));
     }
 }
 

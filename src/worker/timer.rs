@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::future::{Future, poll_fn};
 use std::io;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
@@ -12,6 +11,7 @@ use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
 
+use crate::contain::contain;
 use crate::{Clock, SystemClock};
 
 /// A moment on the system's monotonic clock; none where it lies further ahead than that clock can count.
@@ -94,7 +94,7 @@ impl Shared {
                     let Some((_, waker)) = state.sleepers.pop_first() else { continue };
                     drop(state);
                     // Somebody else's code: whatever it does, the others are woken.
-                    let _ = catch_unwind(AssertUnwindSafe(|| waker.wake()));
+                    let _ = contain(|| waker.wake());
                     state = self.state.lock();
                 }
             }
