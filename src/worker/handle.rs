@@ -135,8 +135,10 @@ impl Worker {
     async fn enqueue(&self, job: Job) -> Result<(), WorkerError> {
         match self.queue.try_send(job) {
             Ok(()) => Ok(()),
-            // Whoever makes room wakes: the worker's thread, or a shutdown.
-            Err(TrySendError::Full(job)) => calm(self.queue.send(job)).await.map_err(|_| WorkerError::Closed),
+            // Whoever makes room has it woken: the worker's thread, a shutdown, or one that waited, too, and goes away.
+            Err(TrySendError::Full(job)) => {
+                calm(&self.shared.timer, self.queue.send(job)).await.map_err(|_| WorkerError::Closed)
+            }
             Err(TrySendError::Closed(_)) => Err(WorkerError::Closed),
         }
     }
@@ -277,7 +279,7 @@ impl Worker {
     pub async fn shutdown(&self) {
         self.queue.close();
         // Nothing is ever sent: it ends with the thread.
-        let _ = calm(self.shared.ended.recv()).await;
+        let _ = calm(&self.shared.timer, self.shared.ended.recv()).await;
     }
 
     /// [`shutdown`](Self::shutdown), with a limit: when that is over, whoever still waits is answered with what is known.
