@@ -82,6 +82,7 @@
 //!   threads that must not wait for the disk. It brings `async-channel` and `futures-channel`.
 
 mod commit;
+mod contain;
 mod engine;
 mod error;
 mod index;

@@ -3,10 +3,10 @@
 //! The trait is here so that nothing below the fronts knows of any of them. `commit` tells of groups and of the failure
 //! that ends writing, `store` of answers.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::contain::contain;
 use crate::error::{ApplyError, AtomicError, ErrorKind, Fault, Refusal};
 use crate::types::Outcome;
 
@@ -240,7 +240,7 @@ impl Observers {
     fn tell(&self, tell: impl FnOnce(&dyn Observer)) {
         if let Some(observer) = &self.0 {
             // Nothing of the store is half done while it is told of, and whoever called has its answer coming.
-            let _ = catch_unwind(AssertUnwindSafe(|| tell(&**observer)));
+            let _ = contain(|| tell(&**observer));
         }
     }
 }

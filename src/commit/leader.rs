@@ -1,7 +1,6 @@
 //! Leading one group: decide, append, sync, mark, publish, answer, hand over (I7, I8, I10).
 
 use std::collections::VecDeque;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use super::Committer;
@@ -9,6 +8,7 @@ use super::group::{Draft, Fit, Overlay};
 use super::laps::Laps;
 use super::queue::{Phase, Ticket};
 use super::request::Work;
+use crate::contain::contain;
 use crate::engine::Mark;
 use crate::error::{Fault, StorageError};
 use crate::index::Index;
@@ -77,7 +77,7 @@ impl Committer {
     /// Serves one group. Whatever happens in it, everyone in it is answered and somebody or nobody leads.
     fn lead(&self) {
         let mut members = Members::default();
-        let served = catch_unwind(AssertUnwindSafe(|| self.serve(&mut members)));
+        let served = contain(|| self.serve(&mut members));
         match served {
             Ok(Ok(None)) => self.dismiss(members, 0),
             Ok(Ok(Some(group))) => {

@@ -14,13 +14,13 @@ mod request;
 #[cfg(pointstore_shuttle)]
 mod schedules;
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
 pub(crate) use self::queue::Pace;
 use self::queue::Queue;
 use self::request::{Atomic, Each, Prepared, Work};
+use crate::contain::contain;
 use crate::engine::{Engine, Mark};
 use crate::error::{ApplyError, AtomicError, Fault, ReadError, StorageError};
 use crate::index::{Index, KeyHasher};
@@ -255,7 +255,7 @@ impl Committer {
 
     /// This runs when the last clone is dropped, where a panic could end the process.
     fn close_engine(&self, mark: Option<Mark>) -> Result<(), Fault> {
-        catch_unwind(AssertUnwindSafe(|| self.engine.close(mark)))
+        contain(|| self.engine.close(mark))
             .unwrap_or_else(|_| Err(Fault::new("a panic while the engine was closed")))
     }
 }

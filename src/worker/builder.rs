@@ -156,7 +156,7 @@ impl Builder {
         self
     }
 
-    /// Starts the worker: a thread that delivers, and one that watches limits.
+    /// Starts the worker: a thread that delivers, and one that watches limits and wakes those who wait for room.
     ///
     /// # Errors
     ///

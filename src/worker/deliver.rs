@@ -3,7 +3,6 @@
 //! Nothing that happens in a delivery ends it: a refusal, an error and a panic are the answer of that delivery.
 
 use std::convert::Infallible;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use async_channel::Sender;
@@ -11,6 +10,7 @@ use async_channel::Sender;
 use super::error::{Doubt, WorkerError};
 use super::job::Reply;
 use super::shared::Shared;
+use crate::contain::contain;
 use crate::{ApplyError, Command, ErrorKind, OpenError, Outcome, PointStore};
 
 /// What opens a store again that takes no more commands.
@@ -96,7 +96,7 @@ impl Delivery {
         self.shared.counters.batches.add(1);
         self.shared.counters.largest_batch.at_least(commands.len());
         let store = self.shared.store.lock().clone();
-        let delivered = catch_unwind(AssertUnwindSafe(|| store.apply_each(commands)));
+        let delivered = contain(|| store.apply_each(commands));
         if delivered.is_err() {
             self.shared.doubt(self.shared.landed(), Doubt::Panicked);
         }
@@ -124,7 +124,7 @@ impl Delivery {
     /// Hands out answers in order.
     fn answer(&self, answered: Vec<Answered>) {
         // A test's own code.
-        let lost = catch_unwind(AssertUnwindSafe(|| self.lost(&answered)));
+        let lost = contain(|| self.lost(&answered));
         let Ok(lost) = lost else {
             let replies = answered.into_iter().map(|answered| answered.reply).collect();
             self.shared.doubt(replies, Doubt::Panicked);
@@ -159,7 +159,7 @@ impl Delivery {
     fn reopen(&mut self, failure: &ApplyError) -> bool {
         let Some(on_poisoned) = &mut self.on_poisoned else { return false };
         let failed = self.shared.store.lock().clone();
-        let opened = catch_unwind(AssertUnwindSafe(|| on_poisoned(&failed, failure)));
+        let opened = contain(|| on_poisoned(&failed, failure));
         match opened {
             Ok(Ok(store)) => {
                 let before = std::mem::replace(&mut *self.shared.store.lock(), store);

@@ -91,6 +91,11 @@ impl Worker {
     /// Dropped while it waits for room, it has no effect. Dropped later, it has its effect all the same; ask again
     /// with the same key to learn of it.
     ///
+    /// Poll it or drop it: room that gets free is offered to the one who has waited longest, and goes on to the next only
+    /// when that one has taken it or is dropped. A future that waits for room and is kept without being polled, such as
+    /// one that a `select!` by reference has left, holds up those behind it for as long as it is there, also threads in
+    /// [`apply_blocking`](Self::apply_blocking).
+    ///
     /// # Errors
     ///
     /// [`WorkerError::Apply`] with what the store answered; [`WorkerError::Closed`] after a shutdown, and then nothing
@@ -101,7 +106,8 @@ impl Worker {
 
     /// Waits for room, and gives a ticket for the answer.
     ///
-    /// For a caller who has more to do than to wait, or who wants many commands in order.
+    /// For a caller who has more to do than to wait, or who wants many commands in order. While it waits for room, poll
+    /// it or drop it, as for [`apply`](Self::apply); the ticket may be left alone.
     ///
     /// # Errors
     ///
@@ -135,8 +141,10 @@ impl Worker {
     async fn enqueue(&self, job: Job) -> Result<(), WorkerError> {
         match self.queue.try_send(job) {
             Ok(()) => Ok(()),
-            // Whoever makes room wakes: the worker's thread, or a shutdown.
-            Err(TrySendError::Full(job)) => calm(self.queue.send(job)).await.map_err(|_| WorkerError::Closed),
+            // Whoever makes room has it woken: the worker's thread, a shutdown, or one that waited, too, and goes away.
+            Err(TrySendError::Full(job)) => {
+                calm(&self.shared.timer, self.queue.send(job)).await.map_err(|_| WorkerError::Closed)
+            }
             Err(TrySendError::Closed(_)) => Err(WorkerError::Closed),
         }
     }
@@ -172,8 +180,9 @@ impl Worker {
     ///
     /// A limit of zero is over at once; one of [`Duration::MAX`] never is.
     ///
-    /// Dropping the future while it waits for room is enough to withdraw the command. Later it is not: the command may be
-    /// given to the store until its limit is over, as if somebody still waited.
+    /// While it waits for room, poll it or drop it, as for [`apply`](Self::apply): its limit ends that wait only when it
+    /// is polled. Dropping it then is enough to withdraw the command. Later it is not: the command may be given to the
+    /// store until its limit is over, as if somebody still waited.
     ///
     /// # Errors
     ///
@@ -277,7 +286,7 @@ impl Worker {
     pub async fn shutdown(&self) {
         self.queue.close();
         // Nothing is ever sent: it ends with the thread.
-        let _ = calm(self.shared.ended.recv()).await;
+        let _ = calm(&self.shared.timer, self.shared.ended.recv()).await;
     }
 
     /// [`shutdown`](Self::shutdown), with a limit: when that is over, whoever still waits is answered with what is known.

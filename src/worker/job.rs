@@ -1,6 +1,5 @@
 //! One command on its way through the worker, and its answer on the way back.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
@@ -9,6 +8,7 @@ use futures_channel::oneshot;
 
 use super::error::WorkerError;
 use super::timer::{Deadline, is_over};
+use crate::contain::contain;
 use crate::{Command, Outcome};
 
 /// What a caller is told.
@@ -96,7 +96,7 @@ impl Reply {
     /// Answers, and says whether anybody still listened. Waking a caller runs code of its runtime: a panic in it is that
     /// caller's.
     pub(super) fn send(self, answer: Answer) -> bool {
-        catch_unwind(AssertUnwindSafe(|| self.0.send(answer))).map_or(true, |sent| sent.is_ok())
+        contain(|| self.0.send(answer)).map_or(true, |sent| sent.is_ok())
     }
 }
 

@@ -1,12 +1,12 @@
 //! Who is told what a worker does; for operators and their metrics, never with a name or a key.
 
 use std::fmt;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::error::Doubt;
 use super::timer::now;
+use crate::contain::contain;
 
 /// Is told what a worker does; set with [`Builder::observer`](super::Builder::observer).
 ///
@@ -153,7 +153,7 @@ impl Observers {
     fn tell(&self, tell: impl FnOnce(&dyn WorkerObserver)) {
         if let Some(observer) = &self.0 {
             // Nothing of the worker is half done while it is told of.
-            let _ = catch_unwind(AssertUnwindSafe(|| tell(&**observer)));
+            let _ = contain(|| tell(&**observer));
         }
     }
 }

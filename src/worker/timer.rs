@@ -1,9 +1,8 @@
-//! A thread that wakes futures at their time, so that limits hold on any runtime.
+//! A thread that wakes futures: at their time, so that limits hold on any runtime, and for those who must not themselves.
 
 use std::collections::BTreeMap;
 use std::future::{Future, poll_fn};
 use std::io;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
@@ -12,6 +11,7 @@ use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
 
+use crate::contain::contain;
 use crate::{Clock, SystemClock};
 
 /// A moment on the system's monotonic clock; none where it lies further ahead than that clock can count.
@@ -46,7 +46,7 @@ struct Shared {
 
 #[derive(Debug, Default)]
 struct State {
-    /// By when they are to be woken, and told apart by a number.
+    /// By when they are to be woken, and told apart by a number. At zero is whoever is to be woken at once.
     sleepers: BTreeMap<(Duration, u64), Waker>,
     next: u64,
     stopped: bool,
@@ -59,6 +59,11 @@ impl Timer {
         let own = Arc::clone(&shared);
         thread::Builder::new().name(format!("{name}-timer")).spawn(move || own.run())?;
         Ok(Self { shared })
+    }
+
+    /// A way to have the thread wake somebody.
+    pub(super) fn relay(&self) -> Relay {
+        Relay(Arc::clone(&self.shared))
     }
 
     /// What comes of `act` if that is before the deadline. It is looked at first, so that what is there counts.
@@ -80,23 +85,49 @@ impl Drop for Timer {
     }
 }
 
+/// Takes wakers to the thread, from where somebody else's code must not run. Of no use once the timer is dropped.
+#[derive(Debug)]
+pub(super) struct Relay(Arc<Shared>);
+
+impl Relay {
+    /// Has it woken as soon as may be, and does not wait for that.
+    pub(super) fn wake(&self, waker: Waker) {
+        let mut state = self.0.state.lock();
+        let number = state.number();
+        state.sleepers.insert((Duration::ZERO, number), waker);
+        drop(state);
+        self.0.changed.notify_one();
+    }
+}
+
+impl State {
+    /// Another one each time.
+    fn number(&mut self) -> u64 {
+        self.next = self.next.wrapping_add(1);
+        self.next
+    }
+}
+
 impl Shared {
     fn run(&self) {
+        while let Some(waker) = self.next_due() {
+            // Somebody else's code: whatever it does, the others are woken.
+            let _ = contain(|| waker.wake());
+        }
+    }
+
+    /// Waits for the next one that is to be woken. None at the end, and then nobody is left whose time has come.
+    fn next_due(&self) -> Option<Waker> {
         let mut state = self.state.lock();
-        while !state.stopped {
+        loop {
             let now = now();
-            match state.sleepers.first_key_value() {
-                None => self.changed.wait(&mut state),
-                Some((&(due, _), _)) if due > now => {
+            match state.sleepers.first_key_value().map(|(&(due, _), _)| due) {
+                Some(due) if due <= now => return state.sleepers.pop_first().map(|(_, waker)| waker),
+                _ if state.stopped => return None,
+                Some(due) => {
                     self.changed.wait_for(&mut state, due.saturating_sub(now));
                 }
-                Some(_) => {
-                    let Some((_, waker)) = state.sleepers.pop_first() else { continue };
-                    drop(state);
-                    // Somebody else's code: whatever it does, the others are woken.
-                    let _ = catch_unwind(AssertUnwindSafe(|| waker.wake()));
-                    state = self.state.lock();
-                }
+                None => self.changed.wait(&mut state),
             }
         }
     }
@@ -120,10 +151,7 @@ impl Future for Sleep<'_> {
         // Somebody else's code: made here, and below the one from before dropped, without the lock.
         let waker = context.waker().clone();
         let mut state = self.shared.state.lock();
-        let entry = self.entry.unwrap_or_else(|| {
-            state.next = state.next.wrapping_add(1);
-            (deadline, state.next)
-        });
+        let entry = self.entry.unwrap_or_else(|| (deadline, state.number()));
         // One that was woken is no longer there, and is put back.
         let before = state.sleepers.insert(entry, waker);
         let is_first = state.sleepers.first_key_value().is_some_and(|(first, _)| *first == entry);
@@ -151,6 +179,7 @@ impl Drop for Sleep<'_> {
 mod tests {
     use std::future::pending;
     use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::mpsc;
     use std::task::Wake;
 
     use super::*;
@@ -206,6 +235,31 @@ mod tests {
         }
         drop(waits);
         assert_eq!(dropped.load(Ordering::SeqCst), 3);
+    }
+
+    /// Says on which thread it is woken, as soon as it may.
+    struct Says(Arc<Mutex<()>>, mpsc::Sender<Option<String>>);
+
+    impl Wake for Says {
+        fn wake(self: Arc<Self>) {
+            let _held = self.0.lock();
+            self.1.send(thread::current().name().map(str::to_owned)).unwrap();
+        }
+    }
+
+    #[test]
+    fn whoever_was_handed_over_is_woken_by_the_thread_even_if_that_is_to_end() {
+        let (timer, held) = (Timer::spawn("test").unwrap(), Arc::new(Mutex::new(())));
+        let (says, said) = mpsc::channel();
+        let relay = timer.relay();
+        let hold = held.lock();
+        for _ in 0..100 {
+            relay.wake(Waker::from(Arc::new(Says(Arc::clone(&held), says.clone()))));
+        }
+        drop((timer, relay, says));
+        drop(hold);
+        // It ends when nobody is left who could say anything.
+        assert_eq!(said.iter().collect::<Vec<_>>(), vec![Some("test-timer".to_owned()); 100]);
     }
 
     // C10: the kind of it, sums of times that are too large.

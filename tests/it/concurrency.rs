@@ -34,6 +34,15 @@ pub(crate) fn watched<T>(what: &str, act: impl FnOnce() -> T) -> T {
     acted
 }
 
+/// To panic with: it panics once more when it is dropped.
+pub(crate) struct Bomb;
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        panic!("a payload that panics");
+    }
+}
+
 /// Runs `act` on so many threads, which all begin at once, and gives what they return, in order.
 pub(crate) fn together<T: Send>(threads: usize, act: impl Fn(usize) -> T + Sync) -> Vec<T> {
     let start = Barrier::new(threads);

@@ -1,5 +1,7 @@
 //! Who watches a store is told of everything once, and cannot hurt it (I8, I10).
 
+use std::panic::panic_any;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
@@ -7,6 +9,7 @@ use pointstore::testing::{Failure, SimDisk, Step};
 use pointstore::{Answers, ErrorKind, Fault, ManualClock, Observer, PointStore, Timestamp, WrittenGroup};
 
 use crate::cases::{applied, balance, grant, redeem, replayed};
+use crate::concurrency::{self, Bomb};
 
 /// What a watcher was told, in order.
 #[derive(Debug, Default)]
@@ -239,6 +242,59 @@ fn a_watcher_that_panics_changes_nothing() {
     disk.fail(Step::Sync, Failure::After);
     assert_eq!(store.apply(&grant("a", "last", 1)).unwrap_err().kind(), ErrorKind::OutcomeUnknown);
     assert_eq!(store.apply(&grant("a", "later", 1)).unwrap_err().kind(), ErrorKind::Closed);
+    store.close().unwrap_err();
+}
+
+/// Panics with what panics again when it is dropped.
+struct Bombs;
+
+impl Observer for Bombs {
+    fn answered(&self, _: &Answers) {
+        panic_any(Bomb);
+    }
+
+    fn group_written(&self, _: &WrittenGroup) {
+        panic_any(Bomb);
+    }
+}
+
+// What it panicked with was dropped outside of what catches panics, and so came out at the caller.
+#[test]
+fn a_watcher_that_panics_with_what_panics_again_changes_nothing() {
+    let disk = SimDisk::new(5);
+    let store = PointStore::builder().observer(Bombs).open_simulated(&disk).unwrap();
+    applied(store.apply(&grant("a", "first", 1)));
+    applied(store.apply(&grant("a", "second", 1)));
+    assert_eq!(balance(&store, "a"), 2);
+    store.close().unwrap();
+}
+
+/// A clock that panics on cue, with what panics again when it is dropped.
+#[derive(Debug, Default)]
+struct BadClock(AtomicBool);
+
+impl pointstore::Clock for BadClock {
+    fn wall(&self) -> Timestamp {
+        if self.0.load(Ordering::SeqCst) {
+            panic_any(Bomb);
+        }
+        Timestamp::from_unix_millis(0)
+    }
+
+    fn monotonic(&self) -> Duration {
+        Duration::ZERO
+    }
+}
+
+#[test]
+fn a_clock_that_panics_with_what_panics_again_fails_the_store_and_not_the_caller() {
+    let (disk, clock) = (SimDisk::new(6), Arc::new(BadClock::default()));
+    let store = PointStore::builder().clock(Arc::clone(&clock)).open_simulated(&disk).unwrap();
+    applied(store.apply(&grant("a", "first", 1)));
+    clock.0.store(true, Ordering::SeqCst);
+    let answer = concurrency::watched("a caller", || store.apply(&grant("a", "second", 1)));
+    assert_eq!(answer.unwrap_err().kind(), ErrorKind::NotAttempted);
+    assert_eq!(store.apply(&grant("a", "third", 1)).unwrap_err().kind(), ErrorKind::Closed);
     store.close().unwrap_err();
 }
 

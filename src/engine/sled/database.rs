@@ -5,7 +5,6 @@
 
 use std::fs::File;
 use std::io;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
@@ -16,6 +15,7 @@ use sled::transaction::{ConflictableTransactionError, TransactionError};
 
 use super::files::{self, fault};
 use super::generation::Generation;
+use crate::contain::contain;
 use crate::engine::NewPage;
 use crate::error::{Fault, OpenError};
 
@@ -228,7 +228,7 @@ impl Database {
 /// Drops parts of sled in order, and says whether it did so without a panic: its log syncs when it is dropped, and
 /// panics if it cannot.
 fn drop_caught<T>(parts: T) -> bool {
-    catch_unwind(AssertUnwindSafe(move || drop(parts))).is_ok()
+    contain(move || drop(parts)).is_ok()
 }
 
 /// A piece of writing, one at a time in this process.
@@ -310,12 +310,5 @@ fn transaction_fault(error: TransactionError<()>) -> Caught {
 
 /// Runs a piece of sled; a panic in it becomes an error.
 fn caught<T>(act: impl FnOnce() -> Result<T, Caught>) -> Result<T, Caught> {
-    catch_unwind(AssertUnwindSafe(act)).unwrap_or_else(|payload| {
-        let text = payload
-            .downcast_ref::<String>()
-            .map(String::as_str)
-            .or_else(|| payload.downcast_ref::<&str>().copied())
-            .unwrap_or("it panicked");
-        Err(Caught::Panic(text.to_owned()))
-    })
+    contain(act).unwrap_or_else(|text| Err(Caught::Panic(text)))
 }

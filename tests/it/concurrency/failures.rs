@@ -264,8 +264,8 @@ fn a_crowd_of_callers_is_answered_to_the_last() {
     watched("a crowd", || {
         together(150, |thread| {
             for round in 0..rounds {
-                let account = account(&format!("a{}", thread % 7));
-                store.grant(&account, &key(&format!("{thread}-{round}")), points(1)).unwrap();
+                let account = account(format!("a{}", thread % 7));
+                store.grant(&account, &key(format!("{thread}-{round}")), points(1)).unwrap();
             }
         })
     });

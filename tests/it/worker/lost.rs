@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::future::Future;
+use std::panic::panic_any;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Wake, Waker};
@@ -12,6 +13,7 @@ use pointstore::worker::{Doubt, Worker, WorkerError};
 use pointstore::{ErrorKind, PointStore};
 
 use super::{applied, gated, grant, held, in_time, poll_once, replayed};
+use crate::concurrency::Bomb;
 
 fn losing(acks: &LostAcks, seed: u64) -> Worker {
     let (_disk, _gate, store) = gated(seed);
@@ -200,6 +202,46 @@ fn wakers_that_panic_keep_no_shutdown_from_ending() {
         applied(held.wait());
         applied(queued.wait());
     });
+}
+
+/// A waker that panics with what panics again when it is dropped.
+struct Bombs;
+
+impl Wake for Bombs {
+    fn wake(self: Arc<Self>) {
+        panic_any(Bomb);
+    }
+}
+
+// What was panicked with was dropped outside of what catches panics: it ended the thread that wakes at limits, and that
+// of the worker with whoever was in its hands.
+#[test]
+fn a_waker_that_panics_with_what_panics_again_ends_no_thread() {
+    let (_disk, gate, store) = gated(67);
+    let worker = Worker::builder(store).capacity(2).spawn().unwrap();
+    let limit = Duration::from_millis(50);
+    let waker = Waker::from(Arc::new(Bombs));
+    let mut context = Context::from_waker(&waker);
+    in_time(|| {
+        let held = held(&gate, &worker);
+        // The one is woken by its limit; the others by their answer, and by the room that there is then.
+        let mut late = Box::pin(worker.apply_within(grant("late"), limit));
+        let mut queued = Box::pin(worker.apply(grant("queued")));
+        let mut waiting = Box::pin(worker.apply(grant("waiting")));
+        assert!(late.as_mut().poll(&mut context).is_pending());
+        assert!(queued.as_mut().poll(&mut context).is_pending());
+        assert!(waiting.as_mut().poll(&mut context).is_pending());
+        // Limits still hold behind it: this one waits for room, and is woken after the other.
+        assert_eq!(worker.apply_blocking_within(grant("later"), 2 * limit), Err(WorkerError::Expired));
+        gate.open();
+        applied(held.wait());
+        applied(smol::block_on(queued));
+        applied(smol::block_on(waiting));
+        assert_eq!(smol::block_on(late), Err(WorkerError::Expired));
+        applied(worker.apply_blocking(grant("next")));
+        worker.shutdown_blocking();
+    });
+    assert_eq!(worker.stats().in_doubt, 0);
 }
 
 #[test]

@@ -11,6 +11,7 @@ mod poisoned;
 mod queue;
 mod retries;
 mod stopping;
+mod wakers;
 
 use std::future::Future;
 use std::pin::Pin;

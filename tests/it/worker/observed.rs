@@ -1,5 +1,6 @@
 //! What an observer of a worker is told: every step once, with no lock held, and whatever it does harms nobody.
 
+use std::panic::panic_any;
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::Duration;
 
@@ -7,7 +8,7 @@ use pointstore::testing::LostAcks;
 use pointstore::worker::{Doubt, Worker, WorkerError, WorkerObserver, WorkerStats};
 
 use super::{Gate, applied, gated, grant, held, in_time};
-use crate::concurrency::together;
+use crate::concurrency::{Bomb, together};
 
 /// Everything that was told.
 #[derive(Debug, Default, Clone, PartialEq)]
@@ -256,6 +257,32 @@ fn no_lock_is_held_while_an_observer_is_told() {
     // Two accepted, one busy, one batch, one in doubt, one expired.
     assert_eq!(curious.seen.lock().unwrap().len(), 6);
     curious.worker.get().unwrap().lock().unwrap().take();
+}
+
+/// Panics with what panics again when it is dropped.
+struct Bombs;
+
+impl WorkerObserver for Bombs {
+    fn accepted(&self) {
+        panic_any(Bomb);
+    }
+
+    fn taken(&self, _: &[Duration]) {
+        panic_any(Bomb);
+    }
+}
+
+// It ended the worker's thread, and came out at the callers.
+#[test]
+fn an_observer_that_panics_with_what_panics_again_harms_nobody() {
+    let (_disk, _gate, store) = gated(97);
+    let worker = Worker::builder(store).observer(Bombs).spawn().unwrap();
+    in_time(|| {
+        applied(worker.apply_blocking(grant("first")));
+        applied(worker.apply_blocking(grant("second")));
+        worker.shutdown_blocking();
+    });
+    assert_eq!((worker.stats().batches, worker.stats().in_doubt), (2, 0));
 }
 
 /// Panics, wherever it is called.
