@@ -92,6 +92,12 @@ trait Task {
     fn check(&self) -> Result<u64>;
 }
 
+/// Grants after which what a grant takes on the disk is told.
+const GRANTS_FOR_DISK: u64 = 30_000;
+
+/// Rounds shorter than this are to see that it works.
+const WHOLE_ROUND: Duration = Duration::from_millis(500);
+
 /// Answers the parent until it says that it is enough.
 pub(crate) fn serve(words: &[String]) -> Result<()> {
     let [peer, folder, work] = words else { return Err("a child needs a peer, a folder and a work".into()) };
@@ -102,6 +108,7 @@ pub(crate) fn serve(words: &[String]) -> Result<()> {
         _ => 0,
     };
     let (mut calls, mut server_peak) = (Vec::new(), 0);
+    let (mut granted, mut last_round) = (0, Duration::ZERO);
     reply(format_args!("ready"))?;
     for line in io::stdin().lock().lines() {
         let line = line?;
@@ -110,6 +117,7 @@ pub(crate) fn serve(words: &[String]) -> Result<()> {
                 let time = Duration::from_millis(millis.parse()?);
                 let (server, own) = (task.server_cpu()?, own_cpu()?);
                 let (times, took) = task.round(time, &mut calls)?;
+                (granted, last_round) = (granted + times, time);
                 let own = own_cpu()? - own + wait_until_quiet(&*task)?;
                 let cpu = own + task.server_cpu()?.saturating_sub(server);
                 server_peak = server_peak.max(task.server_memory()?);
@@ -121,6 +129,11 @@ pub(crate) fn serve(words: &[String]) -> Result<()> {
             }
             ("finish", _) => {
                 let peak = if server_peak > 0 { server_peak } else { own_memory("VmHWM")? };
+                // Files grow by large pieces: a caller alone goes on until these do not matter. Not in a quick run.
+                let alone = matches!(work, Work::Grants { callers: 1, len: 1, .. });
+                while alone && last_round >= WHOLE_ROUND && granted < GRANTS_FOR_DISK {
+                    granted += task.round(last_round, &mut Vec::new())?.0;
+                }
                 let grants = task.check()?;
                 drop(task);
                 let disk = disk_bytes(&files)?.saturating_sub(disk_before);
