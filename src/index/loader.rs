@@ -20,17 +20,18 @@ const SUSPECTS_MAX: usize = 1000;
 #[derive(Debug)]
 pub(crate) struct Loader {
     index: Index,
-    /// For each entry, from number 1 on, the place of its account.
-    owners: Vec<u32>,
+    /// For each entry, from number 1 on, its account.
+    owners: Vec<Owner>,
     /// The accounts, close together; in the index they stand as they were when they were new.
     accounts: Vec<Account>,
-    /// Keys that are not in the table yet, by the part of it that they belong to.
-    keys: Vec<Vec<(u64, u64)>>,
-    keys_len: usize,
+    /// The hashes of the newest keys, which are not in the table yet.
+    keys: Vec<u64>,
     suspects: Vec<(u64, u64)>,
 }
 
+/// Aligned so that none lies in two cache lines.
 #[derive(Clone, Copy, Debug)]
+#[repr(align(32))]
 struct Account {
     /// The hash of its names.
     hash: u64,
@@ -38,30 +39,14 @@ struct Account {
 }
 
 /// The account of an entry that is being folded in.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Owner {
-    place: u32,
-    hash: u64,
-    /// Where it stood when it was looked up.
-    pub(crate) state: AccountState,
-}
-
-impl Owner {
-    /// Whether its names have this hash.
-    ///
-    /// The hash is keyed at random in each process. That two names of one journal share it by accident, and one
-    /// of them stands where the other should, is less likely than that memory fails.
-    pub(crate) fn is_named(&self, hash: u64) -> bool {
-        self.hash == hash
-    }
-}
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Owner(u32);
 
 impl Loader {
     /// Begins with an empty journal.
     pub(crate) fn new(store: StoreId) -> Self {
         let index = Index::new(store);
-        let keys = (0..index.receipts.parts()).map(|_| Vec::new()).collect();
-        Self { index, owners: Vec::new(), accounts: Vec::new(), keys, keys_len: 0, suspects: Vec::new() }
+        Self { index, owners: Vec::new(), accounts: Vec::new(), keys: Vec::new(), suspects: Vec::new() }
     }
 
     /// What is folded in so far, but for where the accounts stand, and for the keys.
@@ -79,30 +64,40 @@ impl Loader {
         self.index.hasher()
     }
 
-    /// The accounts whose entries these were, as far as they are folded in already.
-    pub(crate) fn owners(&self, entries: impl Iterator<Item = u64>) -> Vec<Option<Owner>> {
+    /// The accounts whose entries these were, as far as they are folded in already; each entry comes with the hash
+    /// of the names that its account should have.
+    pub(crate) fn owners(&self, entries: impl Iterator<Item = (u64, u64)> + Clone) -> Vec<Option<Owner>> {
         // First all places and then all accounts: none waits for another to come from far away.
-        let places: Vec<Option<u32>> = entries.map(|entry| self.place_of(entry)).collect();
-        places.into_iter().map(|place| self.owner_at(place?)).collect()
+        let mut owners: Vec<_> = entries.clone().map(|(entry, _)| self.owner_of(entry)).collect();
+        for (owner, (_, hash)) in owners.iter_mut().zip(entries) {
+            *owner = owner.filter(|owner| self.is_named(*owner, hash));
+        }
+        owners
     }
 
-    /// The account whose entry this was.
-    pub(crate) fn owner(&self, entry: u64) -> Option<Owner> {
-        self.owner_at(self.place_of(entry)?)
+    /// The account whose entry this was, if its names have this hash.
+    ///
+    /// The hash is keyed at random in each process. That two names of one journal share it by accident, and one
+    /// of them stands where the other should, is less likely than that memory fails.
+    pub(crate) fn owner(&self, entry: u64, hash: u64) -> Option<Owner> {
+        self.owner_of(entry).filter(|owner| self.is_named(*owner, hash))
     }
 
-    /// The same account as it stands now, with what was folded in since it was looked up.
-    pub(crate) fn now(&self, owner: Owner) -> Option<Owner> {
-        self.owner_at(owner.place)
-    }
-
-    fn place_of(&self, entry: u64) -> Option<u32> {
+    fn owner_of(&self, entry: u64) -> Option<Owner> {
         self.owners.get(usize::try_from(entry.checked_sub(1)?).ok()?).copied()
     }
 
-    fn owner_at(&self, place: u32) -> Option<Owner> {
-        let Account { hash, state } = *self.accounts.get(usize::try_from(place).ok()?)?;
-        Some(Owner { place, hash, state })
+    fn is_named(&self, owner: Owner, hash: u64) -> bool {
+        self.account(owner).is_some_and(|account| account.hash == hash)
+    }
+
+    fn account(&self, Owner(place): Owner) -> Option<&Account> {
+        self.accounts.get(usize::try_from(place).ok()?)
+    }
+
+    /// Where an account stands.
+    pub(crate) fn state(&self, owner: Owner) -> AccountState {
+        self.account(owner).map(|account| account.state).unwrap_or_default()
     }
 
     /// A new account; `None` if it is there already.
@@ -116,29 +111,25 @@ impl Loader {
         let hasher = self.index.hasher().clone();
         self.index.accounts.insert(&hasher, hash, id, state);
         self.accounts.push(Account { hash, state });
-        Some(Owner { place, hash, state })
+        Some(Owner(place))
     }
 
     /// Folds in the next entry: its account stands at `state` after it, and its key has `receipt_hash`.
     pub(crate) fn entry(&mut self, owner: Owner, state: AccountState, receipt_hash: u64) {
-        if let Some(account) = usize::try_from(owner.place).ok().and_then(|at| self.accounts.get_mut(at)) {
+        if let Some(account) = usize::try_from(owner.0).ok().and_then(|at| self.accounts.get_mut(at)) {
             account.state = state;
         }
-        self.owners.push(owner.place);
-        if let Some(part) = self.keys.get_mut(self.index.receipts.part_of(receipt_hash)) {
-            part.push((receipt_hash, state.last));
-        }
-        self.keys_len = self.keys_len.saturating_add(1);
-        if self.keys_len >= KEYS_MAX {
+        self.owners.push(owner);
+        self.keys.push(receipt_hash);
+        if self.keys.len() >= KEYS_MAX {
             self.insert_keys();
         }
     }
 
     fn insert_keys(&mut self) {
-        let seen = self.index.receipts.insert_parts(&self.keys);
+        let seen = self.index.receipts.insert_next(&self.keys);
         self.suspects.extend(seen.into_iter().take(SUSPECTS_MAX.saturating_sub(self.suspects.len())));
-        self.keys.iter_mut().for_each(Vec::clear);
-        self.keys_len = 0;
+        self.keys.clear();
     }
 
     /// The finished index, and pairs of entries whose keys have one hash and may be one key.

@@ -9,7 +9,7 @@ use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
 use parking_lot::Mutex;
 
-use super::sharded::Sharded;
+use super::sharded::{SHARDS, Sharded};
 
 /// So many entries are worth a second thread.
 const MANY: usize = 1 << 16;
@@ -34,34 +34,24 @@ impl Receipts {
         self.len = self.len.saturating_add(1);
     }
 
-    /// Into how many parts the table is divided.
-    pub(super) fn parts(&self) -> usize {
-        self.table.shards()
-    }
-
-    /// The part that a hash belongs to.
-    pub(super) fn part_of(&self, hash: u64) -> usize {
-        Sharded::<Slot>::shard(hash)
-    }
-
-    /// Adds many entries, given by the parts that their hashes belong to, on two threads if there are many. Says
-    /// which have the hash of an earlier one.
-    pub(super) fn insert_parts(&mut self, entries: &[Vec<(u64, u64)>]) -> Vec<(u64, u64)> {
-        let len = entries.iter().fold(0, |sum: usize, part| sum.saturating_add(part.len()));
-        self.len = self.len.saturating_add(len as u64);
+    /// Adds the next entries, given by their hashes, behind all those there are; on two threads if there are many.
+    /// Says which have the hash of an earlier one.
+    pub(super) fn insert_next(&mut self, hashes: &[u64]) -> Vec<(u64, u64)> {
+        let first = self.len.saturating_add(1);
+        self.len = self.len.saturating_add(hashes.len() as u64);
         let (low, high) = self.table.halves();
-        let (low_entries, high_entries) = entries.split_at_checked(low.len()).unwrap_or((entries, &[]));
+        let middle = low.len();
         let high = Mutex::new((high, Vec::new()));
         let insert_high = || {
-            let (parts, seen) = &mut *high.lock();
-            *seen = insert_all(std::mem::take(parts), high_entries);
+            let (shards, seen) = &mut *high.lock();
+            *seen = insert_all(std::mem::take(shards), middle, first, hashes);
         };
         let mut seen = thread::scope(|scope| {
             // Where no thread can be had, both halves are done here.
-            let other = (len >= MANY).then(|| {
+            let other = (hashes.len() >= MANY).then(|| {
                 thread::Builder::new().name("pointstore-index".into()).spawn_scoped(scope, insert_high)
             });
-            let seen = insert_all(low, low_entries);
+            let seen = insert_all(low, 0, first, hashes);
             if !matches!(other, Some(Ok(_))) {
                 insert_high();
             }
@@ -87,20 +77,31 @@ impl Receipts {
     }
 }
 
-fn insert_all(parts: &mut [HashTable<Slot>], entries: &[Vec<(u64, u64)>]) -> Vec<(u64, u64)> {
+/// Adds those entries, numbered from `first` on, that belong to these shards, which begin at the table's `from`-th:
+/// to one shard after the other, so that what is written to is close together.
+fn insert_all(shards: &mut [HashTable<Slot>], from: usize, first: u64, hashes: &[u64]) -> Vec<(u64, u64)> {
+    // Hashes fall evenly: there is room for somewhat more than an even share.
+    let share = hashes.len() / SHARDS;
+    let room = share.saturating_add(share / 8);
+    let mut sorted: Vec<_> = shards.iter().map(|_| Vec::with_capacity(room)).collect();
+    for (number, hash) in (first..).zip(hashes) {
+        let shard = Sharded::<Slot>::shard(*hash).checked_sub(from);
+        if let Some(slots) = shard.and_then(|shard| sorted.get_mut(shard)) {
+            slots.push(Slot { hash: *hash, number });
+        }
+    }
     let mut seen = Vec::new();
-    for (part, entries) in parts.iter_mut().zip(entries) {
-        part.reserve(entries.len(), |slot| slot.hash);
-        for (hash, number) in entries {
-            let slot = Slot { hash: *hash, number: *number };
-            match part.entry(*hash, |other| other.hash == *hash, |slot| slot.hash) {
+    for (shard, slots) in shards.iter_mut().zip(sorted) {
+        shard.reserve(slots.len(), |slot| slot.hash);
+        for slot in slots {
+            match shard.entry(slot.hash, |other| other.hash == slot.hash, |slot| slot.hash) {
                 Entry::Vacant(place) => {
                     place.insert(slot);
                 }
                 Entry::Occupied(_) => {
-                    let same = part.iter_hash(*hash).filter(|other| other.hash == *hash);
-                    seen.extend(same.map(|earlier| (earlier.number, *number)));
-                    part.insert_unique(*hash, slot, |slot| slot.hash);
+                    let same = shard.iter_hash(slot.hash).filter(|other| other.hash == slot.hash);
+                    seen.extend(same.map(|earlier| (earlier.number, slot.number)));
+                    shard.insert_unique(slot.hash, slot, |slot| slot.hash);
                 }
             }
         }

@@ -139,7 +139,7 @@ impl Audit {
         list.end(self.loader.index().tail.next)
     }
 
-    fn fold_page(&mut self, page: PageFacts, list: &mut ListCheck) -> Result<(), Finding> {
+    fn fold_page(&mut self, mut page: PageFacts, list: &mut ListCheck) -> Result<(), Finding> {
         let (first, header, tail) = (page.first, page.header, self.loader.index().tail);
         if header.chain_before != tail.chain {
             return Err(finding(first, "the chain does not continue"));
@@ -150,9 +150,10 @@ impl Audit {
         if header.time < tail.time {
             return Err(finding(first, "time goes back"));
         }
-        let owners = self.loader.owners(page.entries.iter().map(|entry| entry.previous));
-        for (number, (entry, owner)) in (first..).zip(page.entries.into_iter().zip(owners)) {
-            list.entry(number, &entry)?;
+        let owners =
+            self.loader.owners(page.entries.iter().map(|entry| (entry.previous, entry.account_hash)));
+        for (number, (entry, owner)) in (first..).zip(page.entries.iter_mut().zip(owners)) {
+            list.entry(number, entry)?;
             self.fold_entry(number, entry, owner)?;
         }
         let index = self.loader.index_mut();
@@ -167,44 +168,42 @@ impl Audit {
         Ok(())
     }
 
-    fn fold_entry(&mut self, number: u64, entry: EntryFacts, known: Option<Owner>) -> Result<(), Finding> {
-        let EntryFacts { operation, points, balance_after, receipt_hash, .. } = entry;
-        let (sequence, previous) = (entry.sequence, entry.previous);
-        let owner = self.owner(number, entry, known)?;
-        let before = owner.state;
+    fn fold_entry(
+        &mut self,
+        number: u64,
+        entry: &mut EntryFacts,
+        known: Option<Owner>,
+    ) -> Result<(), Finding> {
+        let owner = self.owner(entry, known).ok_or_else(|| finding(number, OUT_OF_SEQUENCE))?;
+        let before = self.loader.state(owner);
         let balance = before
-            .balance_after(operation, points)
+            .balance_after(entry.operation, entry.points)
             .map_err(|refusal| finding(number, &format!("the entry breaks a rule: {refusal}")))?;
-        if balance_after != balance {
+        if entry.balance_after != balance {
             return Err(finding(number, "the balance does not follow from the one before"));
         }
-        if sequence != before.sequence.saturating_add(1) || previous != before.last {
+        let sequence = before.sequence.saturating_add(1);
+        if entry.sequence != sequence || entry.previous != before.last {
             return Err(finding(number, OUT_OF_SEQUENCE));
         }
-        self.loader.entry(owner, AccountState { balance, sequence, last: number }, receipt_hash);
+        self.loader.entry(owner, AccountState { balance, sequence, last: number }, entry.receipt_hash);
         let tail = &mut self.loader.index_mut().tail;
-        let total = match operation {
+        let total = match entry.operation {
             Operation::Grant => &mut tail.granted,
             Operation::Redeem => &mut tail.redeemed,
         };
-        *total = total.saturating_add(u128::from(points.get().unsigned_abs()));
+        *total = total.saturating_add(u128::from(entry.points.get().unsigned_abs()));
         tail.next = number.saturating_add(1);
         Ok(())
     }
 
     /// The account of an entry: the one of the entry that it names as its account's last, or a new one. It is
-    /// `known` where that entry is on an earlier page; this page may have had entries of the account since (I3).
-    fn owner(&mut self, number: u64, entry: EntryFacts, known: Option<Owner>) -> Result<Owner, Finding> {
-        let owner = match entry.id {
+    /// `known` where that entry is on an earlier page.
+    fn owner(&mut self, entry: &mut EntryFacts, known: Option<Owner>) -> Option<Owner> {
+        match entry.id.take() {
             Some(id) => self.loader.new_owner(id, entry.account_hash),
-            None => match known {
-                Some(known) => self.loader.now(known),
-                None => self.loader.owner(entry.previous),
-            },
-        };
-        owner
-            .filter(|owner| owner.is_named(entry.account_hash))
-            .ok_or_else(|| finding(number, OUT_OF_SEQUENCE))
+            None => known.or_else(|| self.loader.owner(entry.previous, entry.account_hash)),
+        }
     }
 
     /// All pages have been taken.

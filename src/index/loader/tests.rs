@@ -1,5 +1,6 @@
 //! A journal folded in at once is what it is when folded in entry by entry (I1, I3).
 
+use super::super::sharded::{SHARDS, Sharded};
 use super::*;
 use crate::types::{Balance, Operation};
 
@@ -18,10 +19,11 @@ fn fold(loader: &mut Loader, number: u64, name: u64, previous: u64, receipt_hash
     let hash = loader.hasher().account(&id(name));
     let owner = match previous {
         0 => loader.new_owner(id(name), hash).expect("it is new"),
-        entry => loader.owner(entry).expect("it is there"),
+        entry => loader.owner(entry, hash).expect("it is there"),
     };
-    assert!(owner.is_named(hash) && owner.state.last == previous);
-    loader.entry(owner, state(owner.state.sequence.saturating_add(1), number), receipt_hash);
+    let before = loader.state(owner);
+    assert_eq!(before.last, previous);
+    loader.entry(owner, state(before.sequence.saturating_add(1), number), receipt_hash);
 }
 
 #[test]
@@ -63,26 +65,20 @@ fn an_entry_leads_to_its_account_and_to_where_that_stands_now() {
         fold(&mut loader, number, name, previous, number);
     }
     let [one, two] = [1, 2].map(|name| loader.hasher().account(&id(name)));
-    let stands = |owner: Option<Owner>| owner.map(|owner| (owner.hash, owner.state));
-    let expected = [None, Some((one, state(2, 3))), Some((two, state(1, 2))), Some((one, state(2, 3))), None];
-    let owners = loader.owners([0, 1, 2, 3, 4].into_iter());
-    assert_eq!(owners.into_iter().map(stands).collect::<Vec<_>>(), expected);
-    for (entry, expected) in (0..).zip(expected) {
-        assert_eq!(stands(loader.owner(entry)), expected, "entry={entry}");
+    let entries = [(0, one), (1, one), (2, two), (3, one), (4, one), (u64::MAX, one), (1, two), (2, one)];
+    let expected = [None, Some(state(2, 3)), Some(state(1, 2)), Some(state(2, 3)), None, None, None, None];
+    let owners = loader.owners(entries.into_iter());
+    assert_eq!(
+        owners.iter().map(|owner| owner.map(|owner| loader.state(owner))).collect::<Vec<_>>(),
+        expected
+    );
+    for ((entry, hash), owner) in entries.into_iter().zip(owners) {
+        assert_eq!(loader.owner(entry, hash), owner, "entry={entry}");
     }
-    assert!(loader.owner(u64::MAX).is_none());
-}
-
-// I3: two entries of one account may be on a page whose accounts were looked up together.
-#[test]
-fn an_account_that_was_looked_up_before_an_entry_of_it_can_be_asked_where_it_stands_now() {
-    let mut loader = Loader::new(STORE);
-    fold(&mut loader, 1, 1, 0, 1);
-    let before = loader.owner(1).expect("it is there");
-    fold(&mut loader, 2, 1, 1, 2);
-    let now = loader.now(before).expect("it is there");
-    assert_eq!((before.state, now.state), (state(1, 1), state(2, 2)));
-    assert_eq!((before.place, before.hash), (now.place, now.hash));
+    // I3: two entries of one account may be on a page whose accounts were looked up together.
+    let before = loader.owner(1, one).expect("it is there");
+    fold(&mut loader, 4, 1, 3, 4);
+    assert_eq!(loader.state(before), state(3, 4));
 }
 
 #[test]
@@ -90,10 +86,11 @@ fn an_account_is_new_once_and_has_the_hash_it_came_with() {
     let mut loader = Loader::new(STORE);
     let (first, second) = (loader.new_owner(id(1), 7), loader.new_owner(id(2), 7));
     let first = first.expect("it is new");
-    assert!(first.is_named(7) && !first.is_named(8));
-    assert_eq!(first.state, AccountState::default());
-    assert!(second.is_some_and(|second| second.place != first.place), "other names with the same hash");
+    assert_eq!(loader.state(first), AccountState::default());
+    assert!(second.is_some_and(|second| second != first), "other names with the same hash");
     assert!(loader.new_owner(id(1), 7).is_none());
+    loader.entry(first, state(1, 1), 1);
+    assert_eq!((loader.owner(1, 7), loader.owner(1, 8)), (Some(first), None));
 }
 
 // I1: a key that is there twice cannot get by.
@@ -132,6 +129,7 @@ fn many_keys_are_found_and_twice_used_ones_are_suspects_in_both_halves_of_the_ta
     let mut suspects = Vec::new();
     let hash = |number: u64| number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let entries = KEYS_MAX as u64 + 1_000;
+    let account = loader.hasher().account(&id(1));
     fold(&mut loader, 1, 1, 0, hash(1));
     for number in 2..=entries {
         // Some have the key of an entry long ago.
@@ -139,12 +137,12 @@ fn many_keys_are_found_and_twice_used_ones_are_suspects_in_both_halves_of_the_ta
         if key != number {
             suspects.push((key, number));
         }
-        let owner = loader.owner(1).expect("it is there");
+        let owner = loader.owner(1, account).expect("it is there");
         loader.entry(owner, state(number, number), hash(key));
     }
     assert_eq!(loader.index().receipts.len(), KEYS_MAX as u64, "keys go into the table so many at once");
-    let parts = suspects.iter().map(|(key, _)| loader.index().receipts.part_of(hash(*key)));
-    let (low, high): (Vec<_>, Vec<_>) = parts.partition(|part| *part < loader.keys.len() / 2);
+    let shards = suspects.iter().map(|(key, _)| Sharded::<()>::shard(hash(*key)));
+    let (low, high): (Vec<_>, Vec<_>) = shards.partition(|shard| *shard < SHARDS / 2);
     assert!(!low.is_empty() && !high.is_empty());
     let (index, mut found) = loader.finish();
     found.sort_unstable_by_key(|(_, number)| *number);
