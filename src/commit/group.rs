@@ -4,7 +4,7 @@
 
 use hashbrown::HashTable;
 
-use super::lookup::{Hashes, Places};
+use super::lookup::Places;
 use super::request::{Atomic, Each, Prepared, Work};
 use crate::engine::Engine;
 use crate::error::{ApplyError, AtomicError, Fault, ReadError, StorageError};
@@ -29,6 +29,8 @@ pub(super) struct Pending {
     pub(super) entry: Entry,
     pub(super) account_hash: u64,
     pub(super) receipt_hash: u64,
+    /// Where its account is among all, if it was found.
+    pub(super) account_place: Option<usize>,
     /// The account's entry before it in this group.
     before: Option<usize>,
 }
@@ -39,11 +41,11 @@ impl Overlay {
         &self.entries
     }
 
-    /// Where each account of the group stands after it, in the order of their first entries.
-    pub(super) fn accounts(&self) -> impl Iterator<Item = (u64, &AccountId, AccountState)> {
+    /// The first entry of each account of the group, in order, and where the account stands after the group.
+    pub(super) fn accounts(&self) -> impl Iterator<Item = (&Pending, AccountState)> {
         self.entries.iter().filter(|pending| pending.before.is_none()).filter_map(|pending| {
-            let (hash, account) = (pending.account_hash, pending.entry.receipt.account());
-            self.account(hash, account).map(|state| (hash, account, state))
+            let state = self.account(pending.account_hash, pending.entry.receipt.account())?;
+            Some((pending, state))
         })
     }
 
@@ -73,25 +75,26 @@ impl Overlay {
         self.entries.get(*at).map(|pending| &pending.entry)
     }
 
-    fn push(&mut self, entry: Entry, hashes: Hashes) {
+    fn push(&mut self, entry: Entry, prepared: &Prepared) {
         let at = self.entries.len();
         let account = entry.receipt.account().clone();
         let entries = &self.entries;
         let same = |other: &usize| entries.get(*other).is_some_and(|p| *p.entry.receipt.account() == account);
-        let before = match self.accounts.find_mut(hashes.account, same) {
+        let before = match self.accounts.find_mut(prepared.account_hash, same) {
             Some(newest) => Some(std::mem::replace(newest, at)),
             None => {
-                let rehash = |at: &usize| entries.get(*at).map_or(hashes.account, |p| p.account_hash);
-                self.accounts.insert_unique(hashes.account, at, rehash);
+                let rehash = |at: &usize| entries.get(*at).map_or(prepared.account_hash, |p| p.account_hash);
+                self.accounts.insert_unique(prepared.account_hash, at, rehash);
                 None
             }
         };
-        let rehash = |at: &usize| entries.get(*at).map_or(hashes.receipt, |p| p.receipt_hash);
-        self.receipts.insert_unique(hashes.receipt, at, rehash);
+        let rehash = |at: &usize| entries.get(*at).map_or(prepared.receipt_hash, |p| p.receipt_hash);
+        self.receipts.insert_unique(prepared.receipt_hash, at, rehash);
         self.entries.push(Pending {
             entry,
-            account_hash: hashes.account,
-            receipt_hash: hashes.receipt,
+            account_hash: prepared.account_hash,
+            receipt_hash: prepared.receipt_hash,
+            account_place: prepared.account_place,
             before,
         });
     }
@@ -228,7 +231,12 @@ impl<'a> Draft<'a> {
     /// Where the command's account stands, the group so far included.
     fn account(&self, prepared: &Prepared) -> AccountState {
         let (hash, account) = (prepared.account_hash, prepared.command.account());
-        self.overlay.account(hash, account).unwrap_or_else(|| self.index.accounts.state(hash, account))
+        let published = || match prepared.account_place.and_then(|place| self.index.accounts.at(place)) {
+            Some((_, state)) => state,
+            // It may be there since it was looked for.
+            None => self.index.accounts.state(hash, account),
+        };
+        self.overlay.account(hash, account).unwrap_or_else(published)
     }
 
     /// What is saved under the command's key, the group so far included.
@@ -247,7 +255,7 @@ impl<'a> Draft<'a> {
     fn add(&mut self, entry: Entry, prepared: &Prepared) -> Result<Outcome, Full> {
         self.packer.push(&entry)?;
         let outcome = Outcome::Applied(entry.receipt.clone());
-        self.overlay.push(entry, prepared.hashes());
+        self.overlay.push(entry, prepared);
         Ok(outcome)
     }
 }

@@ -222,8 +222,11 @@ fn publish(index: &mut Index, overlay: &Overlay, group: &Group, time: crate::typ
     for pending in overlay.entries() {
         index.receipts.insert(pending.receipt_hash, pending.entry.receipt.number());
     }
-    for (hash, account, state) in overlay.accounts() {
-        index.accounts.set(&hasher, hash, account, state);
+    for (first, state) in overlay.accounts() {
+        match first.account_place {
+            Some(place) => index.accounts.set_at(place, state),
+            None => index.accounts.set(&hasher, first.account_hash, first.entry.receipt.account(), state),
+        }
     }
     for (first, page) in &group.pages {
         index.pages.push(*first, page.len());

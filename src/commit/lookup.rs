@@ -9,15 +9,6 @@ use crate::index::Index;
 use crate::journal::{Page, Row};
 use crate::types::{AccountId, Entry, IdempotencyKey, Operation};
 
-/// The hashes of a command's account and of its whole identity.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Hashes {
-    /// Of the account.
-    pub(crate) account: u64,
-    /// Of (account, operation, key).
-    pub(crate) receipt: u64,
-}
-
 /// Where the entry of a key may be: numbers, each with the first number of its page.
 ///
 /// Taken from the published state, and used after letting go of it: what is published stays where it is.

@@ -141,8 +141,12 @@ impl Committer {
             let start = looked_up.len();
             looked_up.extend(chunk.iter().map(|c| (Prepared::new(c, &self.hasher), Places::default())));
             let index = self.published();
-            for (prepared, places) in looked_up.iter_mut().skip(start) {
+            let chunk = looked_up.get_mut(start..).unwrap_or_default();
+            for (prepared, places) in &mut *chunk {
                 *places = Places::of(&index, prepared.receipt_hash);
+            }
+            for (prepared, _) in chunk {
+                prepared.find_account(&index);
             }
         }
         looked_up

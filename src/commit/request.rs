@@ -1,17 +1,19 @@
 //! What a caller queues, and the answers it gets back.
 
-use super::lookup::{Hashes, Places};
+use super::lookup::Places;
 use crate::engine::Engine;
 use crate::error::{ApplyError, AtomicError, ReadError, StorageError};
-use crate::index::KeyHasher;
+use crate::index::{Index, KeyHasher};
 use crate::types::{Command, Entry, Outcome};
 
-/// A command with the hashes of its names, computed once by the caller's own thread.
+/// A command with what the caller's own thread can find out about it, so that the leader need not.
 #[derive(Debug)]
 pub(super) struct Prepared {
     pub(super) command: Command,
     pub(super) account_hash: u64,
     pub(super) receipt_hash: u64,
+    /// Where its account is among all; it stays there. `None` if it was not there yet when it was looked for.
+    pub(super) account_place: Option<usize>,
 }
 
 impl Prepared {
@@ -20,8 +22,15 @@ impl Prepared {
         Self {
             account_hash,
             receipt_hash: hasher.receipt(account_hash, command.operation(), command.key().as_str()),
+            account_place: None,
             command: command.clone(),
         }
+    }
+
+    /// Looks for its account.
+    pub(super) fn find_account(&mut self, index: &Index) {
+        let (tenant, name) = self.command.account().parts();
+        self.account_place = index.accounts.place(self.account_hash, tenant, name);
     }
 
     /// Reads what is saved under its key, given where that may be.
@@ -32,10 +41,6 @@ impl Prepared {
     ) -> Result<Option<Entry>, ReadError> {
         let command = &self.command;
         places.read(engine, command.account(), command.operation(), command.key())
-    }
-
-    pub(super) fn hashes(&self) -> Hashes {
-        Hashes { account: self.account_hash, receipt: self.receipt_hash }
     }
 }
 

@@ -147,12 +147,36 @@ fn a_group_says_once_for_each_account_where_it_stands() {
     let stand: Vec<_> = draft
         .overlay
         .accounts()
-        .map(|(hash, account, state)| {
-            assert_eq!(hash, fixture.index.hasher().account(account));
+        .map(|(first, state)| {
+            let account = first.entry.receipt.account();
+            assert_eq!(first.account_hash, fixture.index.hasher().account(account));
             (account.name().to_owned(), state.balance.get(), state.sequence, state.last)
         })
         .collect();
     assert_eq!(stand, [("a".to_owned(), 12, 3, 4), ("b".to_owned(), 7, 1, 2)]);
+}
+
+// I3: whether an account was there when a caller looked for it makes no difference.
+#[test]
+fn an_account_stands_where_it_was_published_whether_it_was_found_before_or_not() {
+    let mut fixture = Fixture::new();
+    let hasher = fixture.index.hasher().clone();
+    let early = fixture.prepared(&[grant("b", "1", 1)]);
+    for (name, balance) in [("a", 10), ("b", 20)] {
+        let id: AccountId = name.parse().unwrap();
+        let state = AccountState { balance: points(balance).into(), sequence: 1, last: 1 };
+        fixture.index.accounts.set(&hasher, hasher.account(&id), &id, state);
+    }
+    let mut late = fixture.prepared(&[grant("a", "1", 1), grant("b", "2", 1), grant("c", "1", 1)]);
+    late.iter_mut().for_each(|prepared| prepared.find_account(&fixture.index));
+    let places: Vec<_> = early.iter().chain(&late).map(|prepared| prepared.account_place).collect();
+    assert_eq!(places, [None, Some(0), Some(1), None]);
+    let mut draft = fixture.draft();
+    for commands in [early, late] {
+        assert_eq!(draft.decide(&mut Work::Each(Each::new(commands))), Fit::Whole);
+    }
+    let stand = draft.overlay.accounts().map(|(first, state)| (first.account_place, state.balance.get()));
+    assert_eq!(stand.collect::<Vec<_>>(), [(None, 22), (Some(0), 11), (None, 1)]);
 }
 
 // I1
