@@ -238,3 +238,6 @@ fn publish(index: &mut Index, overlay: &Overlay, group: &Group, time: crate::typ
     tail.redeemed = group.redeemed;
     tail.time = time;
 }
+
+#[cfg(test)]
+mod tests;

@@ -21,6 +21,11 @@ impl Places {
         Self(index.receipts.candidates(receipt_hash).map(|n| (n, index.pages.page_of(n))).collect())
     }
 
+    /// Whether there are none, and the key is new.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Reads the entry of a key, if one of these places has it; where there is no place, the key is not used.
     pub(crate) fn read(
         &self,

@@ -134,18 +134,19 @@ impl Committer {
             .collect()
     }
 
-    /// Where the keys of commands may be saved, as everyone may see it now.
+    /// Where the keys of commands may be saved, and the accounts of those whose keys are new, as everyone may see it now.
     fn look_up(&self, commands: &[Command]) -> Vec<(Prepared, Places)> {
         let mut looked_up = Vec::with_capacity(commands.len());
         for chunk in commands.chunks(LOOKUP_CHUNK) {
             let start = looked_up.len();
             looked_up.extend(chunk.iter().map(|c| (Prepared::new(c, &self.hasher), Places::default())));
             let index = self.published();
-            let chunk = looked_up.get_mut(start..).unwrap_or_default();
-            for (prepared, places) in &mut *chunk {
+            let these = looked_up.get_mut(start..).unwrap_or_default();
+            // First all keys and then all accounts: none waits for another to come from far away.
+            for (prepared, places) in &mut *these {
                 *places = Places::of(&index, prepared.receipt_hash);
             }
-            for (prepared, _) in chunk {
+            for (prepared, _) in these.iter_mut().filter(|(_, places)| places.is_empty()) {
                 prepared.find_account(&index);
             }
         }

@@ -114,12 +114,14 @@ impl Loader {
         Some(Owner(place))
     }
 
-    /// Folds in the next entry: its account stands at `state` after it, and its key has `receipt_hash`.
+    /// Folds in the next entry, the one that follows all that were folded in: its account stands at `state` after it,
+    /// and its key has `receipt_hash`.
     pub(crate) fn entry(&mut self, owner: Owner, state: AccountState, receipt_hash: u64) {
         if let Some(account) = usize::try_from(owner.0).ok().and_then(|at| self.accounts.get_mut(at)) {
             account.state = state;
         }
         self.owners.push(owner);
+        debug_assert_eq!(self.owners.len() as u64, state.last, "entries come in order");
         self.keys.push(receipt_hash);
         if self.keys.len() >= KEYS_MAX {
             self.insert_keys();

@@ -1,4 +1,4 @@
-//! Reads a whole journal out of an engine and has it judged, by as many threads as there are processors to use.
+//! Reads a whole journal out of an engine and has it judged, on every processor as far as that helps.
 //!
 //! Each thread takes the next pages, reads what they say, and judges that when it is their turn. So what a page says
 //! stays with the processor that read it, and the journal is still judged in order.
@@ -9,31 +9,37 @@ use parking_lot::{Condvar, Mutex};
 
 use super::audit::{Audit, Finding};
 use super::facts::{PageFacts, PageReader};
+use crate::contain::contain;
 use crate::engine::Engine;
 use crate::error::{Fault, OpenError};
+use crate::limits::PAGE_LEN_MAX;
 
-/// More threads would only wait: a third of the work is done in order.
+/// Judging, which is done in order, is a third of the work: a fourth thread would only wait.
 const THREADS_MAX: usize = 3;
 
-/// Judges every page of an engine; `report` is told now and then how many entries are done.
+/// Judges every page of an engine; `report` is told now and then how many entries are done, on this thread.
 pub(super) fn scan(engine: &dyn Engine, audit: Audit, report: impl Fn(u64)) -> Result<Audit, OpenError> {
-    let scan = Scan::new(engine, audit);
     let threads = thread::available_parallelism().map_or(1, usize::from).min(THREADS_MAX);
+    scan_on(threads, engine, audit, report)
+}
+
+fn scan_on(
+    threads: usize,
+    engine: &dyn Engine,
+    audit: Audit,
+    report: impl Fn(u64),
+) -> Result<Audit, OpenError> {
+    let scan = Scan::new(engine, audit);
     thread::scope(|scope| {
-        let spawn = |_| {
-            let thread = thread::Builder::new().name("pointstore-scan".into());
-            thread.spawn_scoped(scope, || scan.work(|_| ()))
-        };
-        // Where no thread can be had, the others do its work.
-        let others: Vec<_> = (1..threads).map_while(|n| spawn(n).ok()).collect();
-        scan.work(&report);
-        for other in others {
-            if other.join().is_err() {
-                scan.stop(|judge| judge.fault = Some(Fault::new("reading the journal panicked")));
-            }
+        for _ in 1..threads {
+            let other = thread::Builder::new().name("pointstore-scan".into());
+            // Where no thread can be had, the others do its work.
+            let _ = other.spawn_scoped(scope, || scan.work(|_| ()));
         }
+        let _stop = StopReading(&scan);
+        scan.work(&report);
     });
-    let audit = scan.judge.into_inner().end()?;
+    let audit = scan.into_audit()?;
     report(audit.entries());
     Ok(audit)
 }
@@ -41,121 +47,148 @@ pub(super) fn scan(engine: &dyn Engine, audit: Audit, report: impl Fn(u64)) -> R
 /// A journal while threads read and judge it.
 #[derive(Debug)]
 struct Scan<'a> {
+    engine: &'a dyn Engine,
     reader: PageReader,
-    pages: Mutex<Pages<'a>>,
-    judge: Mutex<Judge>,
-    /// Somebody's turn is over.
+    untaken: Mutex<Untaken>,
+    judging: Mutex<Judging>,
+    /// Somebody's turn is over, or everybody's.
     turned: Condvar,
 }
 
 /// The pages that nobody has taken yet.
 #[derive(Debug)]
-struct Pages<'a> {
-    engine: &'a dyn Engine,
+struct Untaken {
     /// Where they begin, if there may be any.
     from: Option<u64>,
     /// How many batches have been taken.
-    taken: u64,
+    batches: u64,
 }
 
 #[derive(Debug)]
-struct Judge {
+struct Judging {
     audit: Audit,
     /// Which batch is the next to be judged.
     turn: u64,
-    /// Nothing more is judged.
-    stopped: bool,
-    fault: Option<Fault>,
-    finding: Option<Finding>,
+    /// Why nothing more is judged.
+    ended: Option<Why>,
+}
+
+/// Why a journal was not judged to its end.
+#[derive(Debug)]
+enum Why {
+    Fault(Fault),
+    Finding(Finding),
+}
+
+impl From<Fault> for Why {
+    fn from(fault: Fault) -> Self {
+        Self::Fault(fault)
+    }
+}
+
+impl From<Finding> for Why {
+    fn from(finding: Finding) -> Self {
+        Self::Finding(finding)
+    }
 }
 
 impl<'a> Scan<'a> {
     fn new(engine: &'a dyn Engine, audit: Audit) -> Self {
         Self {
+            engine,
             reader: audit.reader(),
-            pages: Mutex::new(Pages { engine, from: Some(0), taken: 0 }),
-            judge: Mutex::new(Judge { audit, turn: 0, stopped: false, fault: None, finding: None }),
+            untaken: Mutex::new(Untaken { from: Some(0), batches: 0 }),
+            judging: Mutex::new(Judging { audit, turn: 0, ended: None }),
             turned: Condvar::new(),
         }
     }
 
-    /// Reads and judges until there is nothing left; `report` is told how many entries are done.
+    /// Reads and judges until there is nothing left; `report` is told how many entries are done, with no lock held and
+    /// nobody waiting for this thread.
     fn work(&self, report: impl Fn(u64)) {
-        let _stop = StopIfPanicking(self);
         let mut batch = Batch::default();
         loop {
-            let turn = match self.pages.lock().take(&mut batch) {
-                Ok(Some(turn)) => turn,
-                Ok(None) => return,
-                Err(fault) => return self.stop(|judge| judge.fault = Some(fault)),
-            };
-            let facts: Vec<_> = batch.pages().map(|(first, page)| self.reader.read(first, page)).collect();
-            match self.judge(turn, facts) {
-                Ok(Some(entries)) => report(entries),
-                Ok(None) => return,
-                Err(finding) => return self.stop(|judge| judge.finding = Some(finding)),
+            match contain(|| self.next_batch(&mut batch)) {
+                Ok(Ok(Some(entries))) => report(entries),
+                Ok(Ok(None)) => return,
+                Ok(Err(why)) => return self.end(why),
+                Err(_) => return self.end(Fault::new("a panic while the journal was read").into()),
             }
         }
     }
 
-    /// Judges a batch when it is its turn, and says how many entries are done; nothing if it was stopped before.
-    fn judge(&self, turn: u64, facts: Vec<Result<PageFacts, Finding>>) -> Result<Option<u64>, Finding> {
-        let mut judge = self.judge.lock();
-        self.turned.wait_while(&mut judge, |judge| judge.turn != turn && !judge.stopped);
-        if judge.stopped {
+    /// Reads the next pages, judges them, and says how many entries are done; nothing if none are left, or it has
+    /// ended.
+    fn next_batch(&self, batch: &mut Batch) -> Result<Option<u64>, Why> {
+        let Some(turn) = self.take(batch)? else { return Ok(None) };
+        let facts = batch.pages().map(|(first, page)| self.reader.read(first, page)).collect();
+        Ok(self.judge_in_turn(turn, facts)?)
+    }
+
+    /// Takes the next pages, and says which batch they are; nothing if there are none. After an error nobody tries again.
+    fn take(&self, batch: &mut Batch) -> Result<Option<u64>, Fault> {
+        batch.clear();
+        let mut untaken = self.untaken.lock();
+        let Some(from) = untaken.from.take() else { return Ok(None) };
+        untaken.from = self.engine.scan(from, &mut |first, page| batch.push(first, page))?;
+        let turn = untaken.batches;
+        untaken.batches = turn.saturating_add(1);
+        Ok(Some(turn))
+    }
+
+    fn judge_in_turn(
+        &self,
+        turn: u64,
+        facts: Vec<Result<PageFacts, Finding>>,
+    ) -> Result<Option<u64>, Finding> {
+        let mut judging = self.judging.lock();
+        self.turned.wait_while(&mut judging, |judging| judging.turn != turn && judging.ended.is_none());
+        if judging.ended.is_some() {
             return Ok(None);
         }
         for page in facts {
-            judge.audit.page(page?)?;
+            judging.audit.page(page?)?;
         }
-        judge.turn = judge.turn.saturating_add(1);
+        judging.turn = turn.saturating_add(1);
         self.turned.notify_all();
-        Ok(Some(judge.audit.entries()))
+        Ok(Some(judging.audit.entries()))
     }
 
-    /// Nothing more is read or judged: `why` is told.
-    fn stop(&self, why: impl FnOnce(&mut Judge)) {
-        self.pages.lock().from = None;
-        let mut judge = self.judge.lock();
-        judge.stopped = true;
-        why(&mut judge);
+    /// Nothing more is judged. What could not be read comes before what is wrong with what was.
+    fn end(&self, why: Why) {
+        let mut judging = self.judging.lock();
+        if !matches!((&judging.ended, &why), (Some(Why::Fault(_)), _) | (Some(_), Why::Finding(_))) {
+            judging.ended = Some(why);
+        }
         self.turned.notify_all();
+        drop(judging);
+        self.untaken.lock().from = None;
     }
-}
 
-impl Pages<'_> {
-    /// Takes the next ones, and says which batch they are; nothing if there are none.
-    fn take(&mut self, batch: &mut Batch) -> Result<Option<u64>, Fault> {
-        batch.clear();
-        let Some(from) = self.from else { return Ok(None) };
-        self.from = self.engine.scan(from, &mut |first, page| batch.push(first, page))?;
-        let turn = self.taken;
-        self.taken = turn.saturating_add(1);
-        Ok(Some(turn))
-    }
-}
-
-impl Judge {
-    /// What came of it. What could not be read comes before what is wrong with what was.
-    fn end(self) -> Result<Audit, OpenError> {
-        match (self.fault, self.finding) {
-            (Some(fault), _) if fault.io_kind().is_some() => Err(OpenError::Io(fault)),
+    /// What came of it.
+    fn into_audit(self) -> Result<Audit, OpenError> {
+        let Judging { audit, turn, ended } = self.judging.into_inner();
+        let fault = match ended {
+            None if turn == self.untaken.into_inner().batches => return Ok(audit),
+            // Nobody ends without saying why; if it were so, what is missing must not be taken for the end.
+            None => Fault::new("the journal was not read to its end"),
+            Some(Why::Finding(finding)) => return Err(finding.into()),
+            Some(Why::Fault(fault)) => fault,
+        };
+        Err(match fault.io_kind() {
+            Some(_) => OpenError::Io(fault),
             // The engine read something, and could not make sense of it.
-            (Some(fault), _) => Err(OpenError::Corrupt { what: fault.to_string().into(), file: None }),
-            (None, Some(finding)) => Err(finding.into()),
-            (None, None) => Ok(self.audit),
-        }
+            None => OpenError::Corrupt { what: fault.to_string().into(), file: None },
+        })
     }
 }
 
-/// No thread waits for the turn of one that panicked.
-struct StopIfPanicking<'s, 'a>(&'s Scan<'a>);
+/// When the opening thread is done, or whoever is told of progress panics, no thread takes more pages.
+struct StopReading<'s, 'a>(&'s Scan<'a>);
 
-impl Drop for StopIfPanicking<'_, '_> {
+impl Drop for StopReading<'_, '_> {
     fn drop(&mut self) {
-        if thread::panicking() {
-            self.0.stop(|_| ());
-        }
+        self.0.untaken.lock().from = None;
     }
 }
 
@@ -173,8 +206,9 @@ impl Batch {
         self.ends.clear();
     }
 
+    /// Adds a page. Of one that is too long only so much is kept that it still is.
     fn push(&mut self, first: u64, page: &[u8]) {
-        self.bytes.extend_from_slice(page);
+        self.bytes.extend_from_slice(page.get(..=PAGE_LEN_MAX).unwrap_or(page));
         self.ends.push((first, self.bytes.len()));
     }
 
@@ -185,3 +219,7 @@ impl Batch {
         })
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::arithmetic_side_effects, reason = "a test that overflows is to say so at once")]
+mod tests;
