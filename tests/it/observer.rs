@@ -98,7 +98,8 @@ fn what_is_told_adds_up_to_what_the_store_counts() {
     // Once a call.
     assert_eq!(told.answers.lock().unwrap().len(), 11);
     let groups = told.groups.lock().unwrap();
-    assert_eq!(groups.iter().map(|group| group.entries).collect::<Vec<_>>(), [1, 1, 2]);
+    let counts = groups.iter().map(|group| (group.entries, group.requests));
+    assert_eq!(counts.collect::<Vec<_>>(), [(1, 1), (1, 1), (2, 1)]);
     assert_eq!(groups.len() as u64, store.stats().groups);
     assert!(told.causes.lock().unwrap().is_empty());
 }

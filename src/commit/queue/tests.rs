@@ -86,7 +86,7 @@ fn what_was_begun_and_not_finished_goes_behind_the_others() {
 
 #[test]
 fn a_leader_waits_for_those_who_were_answered_just_now() {
-    let queue = Queue::new(Pace { moment: LONG, ..Pace::STANDARD });
+    let queue = Queue::new(Pace { moment: LONG * 60, ..Pace::STANDARD });
     enter(&queue);
     queue.take_waiting();
     queue.hand_over(std::iter::empty(), None, 3, 3);
@@ -96,9 +96,17 @@ fn a_leader_waits_for_those_who_were_answered_just_now() {
             queue.gather();
             queue.take_waiting().len()
         });
-        assert_eq!((enter(&queue).1, enter(&queue).1), (Phase::Waiting, Phase::Waiting));
+        while !queue.state.lock().gathering {
+            thread::yield_now();
+        }
+        assert_eq!(enter(&queue).1, Phase::Waiting);
+        // It has time to see that somebody is missing still.
+        thread::sleep(SHORT);
+        assert!(queue.state.lock().gathering);
+        assert_eq!(enter(&queue).1, Phase::Waiting);
         assert_eq!(led.join().unwrap(), 3);
     });
+    assert_eq!(queue.state.lock().hurried, 0, "nobody was waited for in vain");
 }
 
 #[test]
@@ -130,6 +138,7 @@ fn who_was_waited_for_in_vain_is_not_waited_for_soon_again() {
         // The first time it waits in vain; after that it would wait for ever.
         queue.gather();
         assert_eq!(queue.take_waiting().len(), 1, "group={group}");
+        assert_eq!(queue.state.lock().hurried, HURRIED_GROUPS - group);
         queue.pace.moment = LONG * 60;
     }
 }

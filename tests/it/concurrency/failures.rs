@@ -260,17 +260,21 @@ fn a_store_that_could_not_be_closed_for_a_leader_that_hung_can_be_once_that_is_b
 #[test]
 fn a_crowd_of_callers_is_answered_to_the_last() {
     let (_disk, store) = simulated(34);
-    let rounds = 20;
+    let (callers, rounds) = (150, 20);
+    let mut times = 0;
     watched("a crowd", || {
-        together(150, |thread| {
-            for round in 0..rounds {
-                let account = account(format!("a{}", thread % 7));
-                store.grant(&account, &key(format!("{thread}-{round}")), points(1)).unwrap();
-            }
-        })
+        // On a busy machine few may meet in a group.
+        while store.stats().largest_group <= 64 {
+            together(callers, |thread| {
+                for round in 0..rounds {
+                    let account = account(format!("a{}", thread % 7));
+                    store.grant(&account, &key(format!("{thread}-{round}-{times}")), points(1)).unwrap();
+                }
+            });
+            times += 1;
+        }
     });
-    assert_eq!(check_whole(&store), 150 * rounds);
-    assert!(store.stats().largest_group > 64, "they shared groups: {}", store.stats().largest_group);
+    assert_eq!(check_whole(&store), (callers * rounds * times) as i128);
 }
 
 #[test]
