@@ -167,10 +167,10 @@ impl Committer {
             inside.retain(|(ticket, _)| !Arc::ptr_eq(ticket, unfinished));
         }
         let left = waiting.len().saturating_add(usize::from(unfinished.is_some()));
-        let first = inside.len().min(self.queue.missing_to_a_crowd(left));
+        let first = self.queue.expect(left, inside.len());
         let mut inside = inside.into_iter();
         inside.by_ref().take(first).for_each(|(ticket, _)| ticket.tell(Phase::Done));
-        self.queue.hand_over(waiting.into_iter(), unfinished, first, entries);
+        self.queue.hand_over(waiting.into_iter(), unfinished, entries);
         inside.for_each(|(ticket, _)| ticket.tell(Phase::Done));
     }
 

@@ -120,8 +120,8 @@ struct State {
     counts: GroupCounts,
     /// Groups finished, those without entries too: whether anything moves.
     finished: u64,
-    /// Requests that may be in the next group: those that waited when the last one was finished, and as many again as
-    /// were answered just before. No more than a crowd.
+    /// Requests that may be in the next group: those that waited when the last one was finished, and as many as are woken
+    /// before it is handed over. No more than a crowd.
     expected: usize,
     /// Somebody who leads waits until that many are there.
     gathering: bool,
@@ -219,10 +219,15 @@ impl Queue {
         Err(stalled)
     }
 
-    /// How many more must wait, beside `left` that go back, until there is no need to wait for anybody.
-    pub(super) fn missing_to_a_crowd(&self, left: usize) -> usize {
-        let waiting = self.state.lock().waiting.len().saturating_add(left);
-        self.pace.crowd.saturating_sub(waiting)
+    /// How many of those who have an answer are to be woken before the lead is handed over: as many as make a crowd with
+    /// those who wait, and with `left` that go back. They are expected to ask again.
+    pub(super) fn expect(&self, left: usize, answered: usize) -> usize {
+        let mut state = self.state.lock();
+        let waiting = state.waiting.len().saturating_add(left);
+        let first = answered.min(self.pace.crowd.saturating_sub(waiting));
+        // Told before anybody is woken: whoever then asks again is counted once.
+        state.expected = waiting.saturating_add(first).min(self.pace.crowd);
+        first
     }
 
     /// Gives callers who were answered just now a moment to ask again: a group of twice as many costs hardly more. If
@@ -253,7 +258,6 @@ impl Queue {
         &self,
         first: impl DoubleEndedIterator<Item = Arc<Ticket>>,
         last: Option<Arc<Ticket>>,
-        answered: usize,
         entries: u64,
     ) {
         let mut state = self.state.lock();
@@ -261,7 +265,6 @@ impl Queue {
             state.waiting.push_front(ticket);
         }
         state.waiting.extend(last);
-        state.expected = state.waiting.len().saturating_add(answered).min(self.pace.crowd);
         state.serving = false;
         state.finished = state.finished.wrapping_add(1);
         if entries > 0 {

@@ -45,7 +45,7 @@ fn not_attempted(fault: &Fault) -> Vec<Result<crate::types::Outcome, ApplyError>
 }
 
 fn hand_over(queue: &Queue, waiting: VecDeque<Arc<Ticket>>) {
-    queue.hand_over(waiting.into_iter(), None, 0, 1);
+    queue.hand_over(waiting.into_iter(), None, 1);
 }
 
 #[test]
@@ -78,7 +78,7 @@ fn what_was_begun_and_not_finished_goes_behind_the_others() {
     let (other, _) = enter(&queue);
     let mut waiting = queue.take_waiting();
     waiting.pop_front();
-    queue.hand_over(waiting.into_iter(), Some(Arc::clone(&long)), 0, 3);
+    queue.hand_over(waiting.into_iter(), Some(Arc::clone(&long)), 3);
     assert_eq!(queue.wait(&other, LONG), Ok(Phase::Lead));
     let order = queue.take_waiting();
     assert!(Arc::ptr_eq(&order[0], &other) && Arc::ptr_eq(&order[1], &long));
@@ -89,8 +89,10 @@ fn a_leader_waits_for_those_who_were_answered_just_now() {
     let queue = Queue::new(Pace { moment: LONG * 60, ..Pace::STANDARD });
     enter(&queue);
     queue.take_waiting();
-    queue.hand_over(std::iter::empty(), None, 3, 3);
-    assert_eq!(enter(&queue).1, Phase::Lead);
+    assert_eq!(queue.expect(0, 3), 3);
+    // One of the three is back before the lead is handed over, and is not waited for once more.
+    assert_eq!(enter(&queue).1, Phase::Waiting);
+    queue.hand_over(std::iter::empty(), None, 3);
     thread::scope(|scope| {
         let led = scope.spawn(|| {
             queue.gather();
@@ -112,16 +114,22 @@ fn a_leader_waits_for_those_who_were_answered_just_now() {
 #[test]
 fn a_crowd_is_as_many_as_are_worth_a_group_and_nobody_is_waited_for_beyond_it() {
     let queue = Queue::new(Pace { moment: LONG * 60, crowd: 3 });
+    let expected = |left, answered| {
+        let first = queue.expect(left, answered);
+        (first, queue.state.lock().expected)
+    };
     assert_eq!(
-        (queue.missing_to_a_crowd(0), queue.missing_to_a_crowd(2), queue.missing_to_a_crowd(9)),
-        (3, 1, 0)
+        [expected(0, 9), expected(0, 2), expected(2, 9), expected(2, 0)],
+        [(3, 3), (2, 2), (1, 3), (0, 2)]
     );
+    assert_eq!([expected(3, 9), expected(9, 9)], [(0, 3); 2]);
     for missing in [2, 1, 0, 0] {
         enter(&queue);
-        assert_eq!(queue.missing_to_a_crowd(0), missing);
+        assert_eq!(expected(0, 9), (missing, 3));
     }
     let waiting = queue.take_waiting();
-    queue.hand_over(waiting.into_iter(), None, 60, 4);
+    assert_eq!(expected(4, 60), (0, 3));
+    queue.hand_over(waiting.into_iter(), None, 4);
     // This would wait for ever.
     queue.gather();
     assert_eq!(queue.take_waiting().len(), 4);
@@ -133,7 +141,8 @@ fn who_was_waited_for_in_vain_is_not_waited_for_soon_again() {
     enter(&queue);
     queue.take_waiting();
     for group in 0..=HURRIED_GROUPS {
-        queue.hand_over(std::iter::empty(), None, 2, 2);
+        assert_eq!(queue.expect(0, 2), 2);
+        queue.hand_over(std::iter::empty(), None, 2);
         enter(&queue);
         // The first time it waits in vain; after that it would wait for ever.
         queue.gather();
@@ -224,7 +233,7 @@ fn i10_nobody_leads_after_the_poison_though_a_slow_leader_hands_over() {
     taken.pop_front();
     let begun_in_line = taken.pop_back();
     queue.poison(&cause("it hangs"));
-    queue.hand_over(taken.into_iter(), begun_in_line, 0, 1);
+    queue.hand_over(taken.into_iter(), begun_in_line, 1);
     for ticket in [rest, begun] {
         assert_eq!(queue.wait(&ticket, LONG), Ok(Phase::Done), "I10: it must not lead");
         assert_eq!(answers(ticket.take()), not_attempted(&cause("it hangs")));
@@ -251,7 +260,7 @@ fn a_group_without_entries_is_not_counted() {
     for entries in [4, 0, 2] {
         enter(&queue);
         queue.take_waiting();
-        queue.hand_over(std::iter::empty(), None, 0, entries);
+        queue.hand_over(std::iter::empty(), None, entries);
     }
     assert_eq!(queue.counts(), GroupCounts { groups: 2, largest: 4 });
 }
