@@ -102,9 +102,11 @@ fn a_leader_waits_for_those_who_were_answered_just_now() {
             thread::yield_now();
         }
         assert_eq!(enter(&queue).1, Phase::Waiting);
-        // It has time to see that somebody is missing still.
-        thread::sleep(SHORT);
-        assert!(queue.state.lock().gathering);
+        // It sees that somebody is missing still, whenever it looks.
+        for _ in 0..1_000 {
+            assert!(queue.state.lock().gathering);
+            thread::yield_now();
+        }
         assert_eq!(enter(&queue).1, Phase::Waiting);
         assert_eq!(led.join().unwrap(), 3);
     });
