@@ -135,6 +135,13 @@ fn a_crowd_is_as_many_as_are_worth_a_group_and_nobody_is_waited_for_beyond_it() 
     // This would wait for ever.
     queue.gather();
     assert_eq!(queue.take_waiting().len(), 4);
+    for _ in 0..3 {
+        enter(&queue);
+    }
+    assert_eq!(expected(0, 60), (0, 3), "just as many as a crowd");
+    queue.hand_over(std::iter::empty(), None, 4);
+    queue.gather();
+    assert_eq!(queue.take_waiting().len(), 3);
 }
 
 #[test]
