@@ -238,7 +238,8 @@ impl Queue {
             state.hurried = state.hurried.saturating_sub(1);
         } else if state.waiting.len() < state.expected {
             state.gathering = true;
-            if self.gathered.wait_for(&mut state, self.pace.moment).timed_out() {
+            let timed_out = self.gathered.wait_for(&mut state, self.pace.moment).timed_out();
+            if timed_out && state.waiting.len() < state.expected {
                 state.hurried = HURRIED_GROUPS;
             }
             state.gathering = false;

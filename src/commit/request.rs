@@ -12,7 +12,7 @@ pub(super) struct Prepared {
     pub(super) command: Command,
     pub(super) account_hash: u64,
     pub(super) receipt_hash: u64,
-    /// Where its account is among all; it stays there. `None` if it was not there yet when it was looked for.
+    /// Where its account is among all; it stays there. `None` if it was not there yet, or not looked for.
     pub(super) account_place: Option<usize>,
 }
 

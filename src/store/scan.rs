@@ -44,6 +44,8 @@ fn scan_on(
     Ok(audit)
 }
 
+type Facts = Result<PageFacts, Finding>;
+
 /// A journal while threads read and judge it.
 #[derive(Debug)]
 struct Scan<'a> {
@@ -112,7 +114,10 @@ impl<'a> Scan<'a> {
                 Ok(Ok(Some(entries))) => report(entries),
                 Ok(Ok(None)) => return,
                 Ok(Err(why)) => return self.end(why),
-                Err(_) => return self.end(Fault::new("a panic while the journal was read").into()),
+                Err(text) => {
+                    let what = format!("a panic while the journal was read: {text}");
+                    return self.end(Fault::new(what).into());
+                }
             }
         }
     }
@@ -120,33 +125,31 @@ impl<'a> Scan<'a> {
     /// Reads the next pages, judges them, and says how many entries are done; nothing if none are left, or it has
     /// ended.
     fn next_batch(&self, batch: &mut Batch) -> Result<Option<u64>, Why> {
-        let Some(turn) = self.take(batch)? else { return Ok(None) };
-        let facts = batch.pages().map(|(first, page)| self.reader.read(first, page)).collect();
-        Ok(self.judge_in_turn(turn, facts)?)
+        let Some((turn, taken)) = self.take(batch) else { return Ok(None) };
+        let read = || batch.pages().map(|(first, page)| self.reader.read(first, page)).collect();
+        self.judge_in_turn(turn, taken.map(|()| read()))
     }
 
-    /// Takes the next pages, and says which batch they are; nothing if there are none. After an error nobody tries again.
-    fn take(&self, batch: &mut Batch) -> Result<Option<u64>, Fault> {
+    /// Takes the next pages, and says which batch they are, and whether they could be had; nothing if there are none.
+    fn take(&self, batch: &mut Batch) -> Option<(u64, Result<(), Fault>)> {
         batch.clear();
         let mut untaken = self.untaken.lock();
-        let Some(from) = untaken.from.take() else { return Ok(None) };
-        untaken.from = self.engine.scan(from, &mut |first, page| batch.push(first, page))?;
+        // After an error nothing is left, and nobody tries again.
+        let from = untaken.from.take()?;
         let turn = untaken.batches;
         untaken.batches = turn.saturating_add(1);
-        Ok(Some(turn))
+        let scanned = self.engine.scan(from, &mut |first, page| batch.push(first, page));
+        Some((turn, scanned.map(|next| untaken.from = next)))
     }
 
-    fn judge_in_turn(
-        &self,
-        turn: u64,
-        facts: Vec<Result<PageFacts, Finding>>,
-    ) -> Result<Option<u64>, Finding> {
+    /// Judges a batch when it is its turn, so that of all that is wrong the first is told; nothing if it has ended.
+    fn judge_in_turn(&self, turn: u64, facts: Result<Vec<Facts>, Fault>) -> Result<Option<u64>, Why> {
         let mut judging = self.judging.lock();
         self.turned.wait_while(&mut judging, |judging| judging.turn != turn && judging.ended.is_none());
         if judging.ended.is_some() {
             return Ok(None);
         }
-        for page in facts {
+        for page in facts? {
             judging.audit.page(page?)?;
         }
         judging.turn = turn.saturating_add(1);
@@ -154,12 +157,10 @@ impl<'a> Scan<'a> {
         Ok(Some(judging.audit.entries()))
     }
 
-    /// Nothing more is judged. What could not be read comes before what is wrong with what was.
+    /// Nothing more is judged, and the first who says so says why.
     fn end(&self, why: Why) {
         let mut judging = self.judging.lock();
-        if !matches!((&judging.ended, &why), (Some(Why::Fault(_)), _) | (Some(_), Why::Finding(_))) {
-            judging.ended = Some(why);
-        }
+        judging.ended.get_or_insert(why);
         self.turned.notify_all();
         drop(judging);
         self.untaken.lock().from = None;
@@ -177,7 +178,7 @@ impl<'a> Scan<'a> {
         };
         Err(match fault.io_kind() {
             Some(_) => OpenError::Io(fault),
-            // The engine read something, and could not make sense of it.
+            // Something was read, and the engine could not make sense of it, or none at all could be made of it.
             None => OpenError::Corrupt { what: fault.to_string().into(), file: None },
         })
     }

@@ -182,7 +182,7 @@ fn a_scan_that_fails_ends_it_with_its_error() {
                 let expected = match trouble {
                     Trouble::Io => "cannot scan: gone",
                     Trouble::Nonsense => "nonsense",
-                    Trouble::Panic => "a panic while the journal was read",
+                    Trouble::Panic => "a panic while the journal was read: lost",
                 };
                 assert_eq!(what, expected, "threads={threads} at={at}");
                 assert_eq!(shelf.scans(), at + 1, "threads={threads} {trouble:?}");
@@ -235,6 +235,9 @@ fn progress_is_told_on_the_opening_thread_and_never_falls() {
         scan_on(threads, &Shelf::new(None), Audit::new(STORE, &[]), report).unwrap();
         let told = told.into_inner();
         assert!(told.is_sorted() && told.last() == Some(&PAGES), "{told:?}");
+        if threads == 1 {
+            assert_eq!(told.len(), SCANS + 2, "once a scan, and at the end");
+        }
     }
 }
 
@@ -245,6 +248,9 @@ fn whoever_is_told_of_progress_may_panic_and_no_thread_waits_for_it() {
         let cut_short = || scan_on(threads, &shelf, Audit::new(STORE, &[]), |_| panic!("cut short"));
         let payload = catch_unwind(AssertUnwindSafe(cut_short)).unwrap_err();
         assert_eq!(payload.downcast_ref(), Some(&"cut short"), "threads={threads}");
+        if threads == 1 {
+            assert_eq!(shelf.scans(), 1);
+        }
     }
 }
 
@@ -254,30 +260,83 @@ fn a_batch_that_nobody_judged_is_missed() {
     let shelf = Shelf::new(None);
     let scan = Scan::new(&shelf, Audit::new(STORE, &[]));
     let mut batch = Batch::default();
-    assert_eq!(scan.take(&mut batch), Ok(Some(0)));
+    assert_eq!(scan.take(&mut batch), Some((0, Ok(()))));
     assert_eq!(batch.pages().map(|(first, _)| first).collect::<Vec<_>>(), [1, 2]);
-    scan.untaken.lock().from = None;
+    drop(StopReading(&scan));
+    assert_eq!(scan.take(&mut batch), None, "nothing more is read");
     let refused = scan.into_audit().unwrap_err().to_string();
     assert!(refused.contains("not read to its end"), "{refused}");
 }
 
+/// Takes the next batch, and reads what it says.
+fn taken(scan: &Scan<'_>) -> (u64, Result<Vec<Facts>, Fault>) {
+    let mut batch = Batch::default();
+    let (turn, taken) = scan.take(&mut batch).expect("there is one");
+    (turn, taken.map(|()| batch.pages().map(|(first, page)| scan.reader.read(first, page)).collect()))
+}
+
+/// Lets others go on; whoever does not wait as it should has time to show it.
+fn give_way() {
+    (0..1_000).for_each(|_| thread::yield_now());
+}
+
+// I3
+#[test]
+fn a_batch_waits_for_those_before_it() {
+    let shelf = Shelf::new(None);
+    let scan = Scan::new(&shelf, Audit::new(STORE, &[]));
+    let [first, second, third] = [taken(&scan), taken(&scan), taken(&scan)];
+    let judge = |(turn, facts)| scan.judge_in_turn(turn, facts).unwrap();
+    thread::scope(|scope| {
+        let third = scope.spawn(|| judge(third));
+        let second = scope.spawn(|| judge(second));
+        give_way();
+        assert_eq!(judge(first), Some(2));
+        assert_eq!((second.join().unwrap(), third.join().unwrap()), (Some(4), Some(6)));
+    });
+}
+
 // I11
 #[test]
-fn what_could_not_be_read_comes_before_what_is_wrong_with_what_was() {
-    let fault = |text: &str| Why::Fault(Fault::new(text.to_owned()));
-    let wrong = || Why::Finding(Finding { entry: 1, what: "wrong".into() });
-    let cases = [
-        (vec![fault("first"), fault("second")], "first"),
-        (vec![wrong(), fault("first")], "first"),
-        (vec![fault("first"), wrong()], "first"),
-        (vec![wrong()], "wrong"),
-    ];
-    for (whys, expected) in cases {
-        let shelf = Shelf::new(None);
-        let scan = Scan::new(&shelf, Audit::new(STORE, &[]));
-        whys.into_iter().for_each(|why| scan.end(why));
-        assert_eq!(scan.take(&mut Batch::default()), Ok(None), "nothing more is read");
-        let refused = scan.into_audit().unwrap_err().to_string();
-        assert!(refused.contains(expected), "{refused}");
+fn of_all_that_is_wrong_the_first_is_told_and_nobody_waits_for_more() {
+    // What is wrong with the third page is found before the second scan fails, whoever is first.
+    let mut shelf = Shelf::new(Some((2, Trouble::Io)));
+    shelf.pages[2].1.push(0);
+    let scan = Scan::new(&shelf, Audit::new(STORE, &[]));
+    let [first, second, third] = [taken(&scan), taken(&scan), taken(&scan)];
+    assert!(scan.take(&mut Batch::default()).is_none(), "after an error nothing is left");
+    thread::scope(|scope| {
+        let third = scope.spawn(|| scan.judge_in_turn(third.0, third.1));
+        give_way();
+        assert!(matches!(scan.judge_in_turn(first.0, first.1), Ok(Some(2))));
+        let Err(why) = scan.judge_in_turn(second.0, second.1) else { panic!("the third page is wrong") };
+        scan.end(why);
+        assert!(matches!(third.join().unwrap(), Ok(None)));
+    });
+    scan.end(Fault::new("later").into());
+    let refused = scan.into_audit().unwrap_err().to_string();
+    assert!(refused.ends_with("checksum, entry=3"), "{refused}");
+}
+
+/// Reads a journal when it is dropped.
+struct AtLast<'a>(&'a Mutex<Option<Audit>>);
+
+impl Drop for AtLast<'_> {
+    fn drop(&mut self) {
+        *self.0.lock() = Shelf::new(None).scan_on(3).ok();
+    }
+}
+
+// I7: to put things right is what a guard may open a store for.
+#[test]
+fn a_journal_that_is_read_while_its_thread_panics_is_read_to_its_end() {
+    for _ in 0..20 {
+        let read = Mutex::new(None);
+        let panics = || {
+            let _at_last = AtLast(&read);
+            panic!("undone");
+        };
+        catch_unwind(AssertUnwindSafe(panics)).unwrap_err();
+        assert_eq!(read.into_inner().map(|audit| audit.entries()), Some(PAGES));
     }
 }

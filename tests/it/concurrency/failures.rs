@@ -272,6 +272,7 @@ fn a_crowd_of_callers_is_answered_to_the_last() {
                 }
             });
             times += 1;
+            assert!(times < 100, "they share groups: {}", store.stats().largest_group);
         }
     });
     assert_eq!(check_whole(&store), (callers * rounds * times) as i128);
