@@ -173,6 +173,6 @@ const _: () = assert!(
 #[allow(
     clippy::arithmetic_side_effects,
     clippy::little_endian_bytes,
-    reason = "a test that overflows is to say so at once"
+    reason = "a test that overflows is to say so at once, and bincode's varints are little-endian"
 )]
 mod tests;
