@@ -23,6 +23,10 @@ pub(crate) enum Way {
     /// Answers before it has synced: for information, and in no bar.
     Unsynced,
     Server,
+    /// No ledger: what the machine and the harness take. In no bar.
+    Floor,
+    /// The same behind the group commit of this program.
+    FloorGroup,
 }
 
 /// A peer under the name it is opened by.
@@ -37,7 +41,7 @@ const fn peer(name: &'static str, label: &'static str, way: Way) -> PeerName {
     PeerName { name, label, way }
 }
 
-pub(crate) const PEERS: [PeerName; 11] = [
+pub(crate) const PEERS: [PeerName; 13] = [
     peer("pointstore", "pointstore", Way::Ours),
     peer("sqlite", "SQLite, a transaction a grant", Way::Each),
     peer("sqlite+group", "SQLite, group commit", Way::Group),
@@ -49,6 +53,8 @@ pub(crate) const PEERS: [PeerName; 11] = [
     peer("sled", "sled, flush and fdatasync a grant", Way::Each),
     peer("sled+group", "sled, group commit", Way::Group),
     peer("postgres", "PostgreSQL, a statement a grant", Way::Server),
+    peer("floor", "maps in memory and a synced log", Way::Floor),
+    peer("floor+group", "maps and a synced log, group commit", Way::FloorGroup),
 ];
 
 /// Callers of the tables that make the charts.
@@ -84,7 +90,8 @@ impl Table {
         let [ours, ..] = PEERS;
         match self {
             Self::Callers(callers) => {
-                let all = [Way::Ours, Way::Each, Way::Group, Way::Unsynced, Way::Server];
+                let floor = if callers == 1 { Way::Floor } else { Way::FloorGroup };
+                let all = [Way::Ours, Way::Each, Way::Group, Way::Unsynced, Way::Server, floor];
                 let mut turns = of(grants(callers, 1, ACCOUNTS), &all);
                 if callers == 1 {
                     let more = [(RETRIES, Work::Retries), (READS, Work::Reads), (FLOOR, Work::Floor)];
@@ -93,12 +100,12 @@ impl Table {
                 turns
             }
             Self::Hot => {
-                let mut turns = of(grants(64, 1, 1), &[Way::Ours, Way::Group]);
+                let mut turns = of(grants(64, 1, 1), &[Way::Ours, Way::Group, Way::FloorGroup]);
                 turns.push((MANY.to_owned(), ours, grants(64, 1, ACCOUNTS)));
                 turns
             }
             Self::Batches => {
-                let mut turns = of(grants(1, BATCH, ACCOUNTS), &[Way::Ours, Way::Each]);
+                let mut turns = of(grants(1, BATCH, ACCOUNTS), &[Way::Ours, Way::Each, Way::Floor]);
                 for len in [SMALL_BATCH, BATCH] {
                     for (_, peer, work) in of(grants(1, len, ACCOUNTS), &[Way::Server]) {
                         turns.push((format!("PostgreSQL, arrays of {}", grouped(len as f64)), peer, work));

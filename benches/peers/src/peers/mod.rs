@@ -4,6 +4,7 @@
 //! after it and the time. All have 64 MiB of cache and answer only what has been synced, but for the one that says so.
 
 mod fjall;
+mod floor;
 mod ours;
 pub(crate) mod postgres;
 mod redb;
@@ -75,6 +76,8 @@ pub(crate) fn open(name: &str, folder: &Path, callers: usize) -> Result<Opened> 
         "redb+group" => Box::new(Grouped::new(redb::Redb::open(folder)?)),
         "fjall" => Box::new(fjall::Fjall::open(folder)?),
         "fjall+group" => Box::new(Grouped::new(fjall::Fjall::open(folder)?)),
+        "floor" => Box::new(floor::Floor::open(folder)?),
+        "floor+group" => Box::new(Grouped::new(floor::Floor::open(folder)?)),
         "sled-flush" => Box::new(sled::Sled::open(folder, false)?),
         "sled" => Box::new(sled::Sled::open(folder, true)?),
         "sled+group" => Box::new(Grouped::new(sled::Sled::open(folder, true)?)),
@@ -185,7 +188,7 @@ mod tests {
     #[test]
     fn every_embedded_peer_grants_once_replays_and_refuses() {
         let embedded = PEERS.iter().filter(|peer| peer.name != "postgres");
-        assert_eq!(embedded.map(|peer| check(peer.name)).count(), 10);
+        assert_eq!(embedded.map(|peer| check(peer.name)).count(), 12);
     }
 
     #[test]
