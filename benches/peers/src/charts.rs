@@ -42,7 +42,8 @@ pub(crate) fn comparison(out: &Path, rows: &[Row]) -> Result<()> {
             let dashed = matches!(peer.way, Way::Each | Way::Unsynced);
             Line { label: peer.label.into(), colour: colour(peer.name), dashed, points }
         };
-        PEERS.iter().map(line).filter(|line| !line.points.is_empty()).collect()
+        let ledgers = PEERS.iter().filter(|peer| !matches!(peer.way, Way::Floor | Way::FloorGroup));
+        ledgers.map(line).filter(|line| !line.points.is_empty()).collect()
     };
     let chart = |title, up| Chart { title, across: "callers", up };
     draw(

@@ -41,7 +41,7 @@ const fn peer(name: &'static str, label: &'static str, way: Way) -> PeerName {
     PeerName { name, label, way }
 }
 
-pub(crate) const PEERS: [PeerName; 13] = [
+pub(crate) const PEERS: [PeerName; 15] = [
     peer("pointstore", "pointstore", Way::Ours),
     peer("sqlite", "SQLite, a transaction a grant", Way::Each),
     peer("sqlite+group", "SQLite, group commit", Way::Group),
@@ -53,8 +53,10 @@ pub(crate) const PEERS: [PeerName; 13] = [
     peer("sled", "sled, flush and fdatasync a grant", Way::Each),
     peer("sled+group", "sled, group commit", Way::Group),
     peer("postgres", "PostgreSQL, a statement a grant", Way::Server),
-    peer("floor", "maps in memory and a synced log", Way::Floor),
-    peer("floor+group", "maps and a synced log, group commit", Way::FloorGroup),
+    peer("floor", "no ledger: maps and a synced log", Way::Floor),
+    peer("floor+group", "no ledger: maps, log, group commit", Way::FloorGroup),
+    peer("floor-sled", "no ledger: maps and pages in sled", Way::Floor),
+    peer("floor-sled+group", "no ledger: maps, sled, group commit", Way::FloorGroup),
 ];
 
 /// Callers of the tables that make the charts.

@@ -1,8 +1,9 @@
-//! What nobody who syncs before he answers can be faster than by much: maps in memory, and a log that each batch is
-//! appended to with one write and one fdatasync.
+//! What nobody who syncs before he answers can be faster than by much: maps in memory, and rows that are written and
+//! synced, and never read again, so these are no ledgers.
 //!
-//! It never reads the log again, so it is no ledger. It stands for what the hand-over between the callers, the harness
-//! itself and the disk cost together, whoever keeps the ledger.
+//! [`Disk::Log`] stands for what the hand-over between callers, the harness and the disk cost together, whoever keeps
+//! the ledger: one write and one fdatasync a batch. [`Disk::Sled`] stands for the same over the engine that the store
+//! is on: transactions of as many pages as a power cut allows, each with a flush and an fdatasync.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -11,22 +12,81 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::{Answer, Balances, Peer, Saved, place};
+use sled::transaction::{ConflictableTransactionError, TransactionError};
+use sled::{Db, Tree};
+
+use super::{Answer, Balances, CACHE_BYTES, Peer, Saved, place};
 use crate::Result;
 use crate::work::Grant;
+
+/// Bytes of a page, and pages of a transaction: the store's own bounds.
+const PAGE_LEN: usize = 4096;
+const PAGES: usize = 8;
 
 pub(super) struct Floor(Mutex<State>);
 
 struct State {
-    log: File,
+    disk: Disk,
     receipts: HashMap<Vec<u8>, Saved>,
     balances: Balances,
 }
 
+/// Where rows go.
+enum Disk {
+    Log(File),
+    Sled { database: Db, pages: Tree, log: File, next: u64 },
+}
+
+impl Disk {
+    /// Makes rows durable.
+    fn write(&mut self, rows: &[u8]) -> Result<()> {
+        match self {
+            Self::Log(log) => {
+                log.write_all(rows)?;
+                log.sync_data()?;
+            }
+            Self::Sled { database, pages, log, next } => {
+                for group in rows.chunks(PAGES * PAGE_LEN) {
+                    append(pages, *next, group)?;
+                    *next += PAGES as u64;
+                    database.flush()?;
+                    log.sync_data()?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Writes pages in one transaction.
+fn append(pages: &Tree, first: u64, group: &[u8]) -> Result<()> {
+    let done = pages.transaction(|pages| {
+        for (number, page) in (first..).zip(group.chunks(PAGE_LEN)) {
+            pages.insert(&number.to_be_bytes(), page)?;
+        }
+        Ok::<_, ConflictableTransactionError<sled::Error>>(())
+    });
+    done.map_err(|error| match error {
+        TransactionError::Abort(error) | TransactionError::Storage(error) => error.into(),
+    })
+}
+
 impl Floor {
-    pub(super) fn open(folder: &Path) -> Result<Self> {
-        let log = File::create(folder.join("log"))?;
-        Ok(Self(Mutex::new(State { log, receipts: HashMap::new(), balances: Balances::new() })))
+    pub(super) fn on_log(folder: &Path) -> Result<Self> {
+        Ok(Self::on(Disk::Log(File::create(folder.join("log"))?)))
+    }
+
+    pub(super) fn on_sled(folder: &Path) -> Result<Self> {
+        let config =
+            sled::Config::new().path(folder).cache_capacity(u64::from(CACHE_BYTES)).flush_every_ms(None);
+        let database = config.open()?;
+        let pages = database.open_tree("pages")?;
+        let log = File::options().read(true).write(true).open(folder.join("db"))?;
+        Ok(Self::on(Disk::Sled { database, pages, log, next: 0 }))
+    }
+
+    fn on(disk: Disk) -> Self {
+        Self(Mutex::new(State { disk, receipts: HashMap::new(), balances: Balances::new() }))
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -62,8 +122,7 @@ impl Peer for Floor {
         let (mut state, mut rows) = (self.state(), Vec::new());
         let answers = grants.iter().map(|grant| state.apply(grant, &mut rows)).collect::<Result<_>>()?;
         if !rows.is_empty() {
-            state.log.write_all(&rows)?;
-            state.log.sync_data()?;
+            state.disk.write(&rows)?;
         }
         Ok(answers)
     }

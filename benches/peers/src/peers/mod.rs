@@ -19,6 +19,7 @@ use crate::Result;
 use crate::group::Grouped;
 use crate::work::Grant;
 
+use floor::Floor;
 pub(crate) use ours::Ours;
 
 const CACHE_BYTES: u32 = 64 << 20;
@@ -76,8 +77,10 @@ pub(crate) fn open(name: &str, folder: &Path, callers: usize) -> Result<Opened> 
         "redb+group" => Box::new(Grouped::new(redb::Redb::open(folder)?)),
         "fjall" => Box::new(fjall::Fjall::open(folder)?),
         "fjall+group" => Box::new(Grouped::new(fjall::Fjall::open(folder)?)),
-        "floor" => Box::new(floor::Floor::open(folder)?),
-        "floor+group" => Box::new(Grouped::new(floor::Floor::open(folder)?)),
+        "floor" => Box::new(Floor::on_log(folder)?),
+        "floor+group" => Box::new(Grouped::new(Floor::on_log(folder)?)),
+        "floor-sled" => Box::new(Floor::on_sled(folder)?),
+        "floor-sled+group" => Box::new(Grouped::new(Floor::on_sled(folder)?)),
         "sled-flush" => Box::new(sled::Sled::open(folder, false)?),
         "sled" => Box::new(sled::Sled::open(folder, true)?),
         "sled+group" => Box::new(Grouped::new(sled::Sled::open(folder, true)?)),
@@ -188,7 +191,7 @@ mod tests {
     #[test]
     fn every_embedded_peer_grants_once_replays_and_refuses() {
         let embedded = PEERS.iter().filter(|peer| peer.name != "postgres");
-        assert_eq!(embedded.map(|peer| check(peer.name)).count(), 12);
+        assert_eq!(embedded.map(|peer| check(peer.name)).count(), 14);
     }
 
     #[test]
