@@ -28,8 +28,8 @@ pub(crate) const PAGE_LEN_MAX: usize = 4096;
 /// Most pages of a group: what the engine writes between two syncs must stay below two of its segments.
 pub(crate) const GROUP_PAGES_MAX: usize = 8;
 
-/// Bytes of a page that are not entries, at most: header and checksum. Usually they are some 40.
-pub(crate) const PAGE_FIXED_LEN: usize = 77;
+/// Bytes of a page that are not entries, at most: header and checksum. Usually they are some 35.
+pub(crate) const PAGE_FIXED_LEN: usize = 73;
 
 /// Bytes that the place of one entry takes in a page's table.
 pub(crate) const OFFSET_LEN: usize = 2;

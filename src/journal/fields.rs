@@ -1,6 +1,7 @@
 //! Numbers and texts as bincode spells them, read from the front and in one spelling only (I9).
 //!
-//! Varints: one byte up to 250, else a mark and the number in 2, 4, 8 or 16 bytes, little-endian.
+//! Varints: one byte up to 250, else a mark and the number in 2, 4, 8 or 16 bytes, little-endian. One kind of field is
+//! ours: a number that is hardly ever small, such as a time, as its length in bytes and just those, big-endian.
 
 use bincode::config::{Config, standard};
 
@@ -48,6 +49,14 @@ pub(super) fn put_number(to: &mut Vec<u8>, value: u128) {
     };
     to.extend(mark);
     to.extend(bytes.iter().take(len));
+}
+
+/// Writes a number that is hardly ever small: in as many bytes as it needs, behind how many they are.
+pub(super) fn put_long(to: &mut Vec<u8>, value: u64) {
+    let bytes = value.to_be_bytes();
+    let unused = bytes.iter().take_while(|byte| **byte == 0).count();
+    to.extend(u8::try_from(bytes.len().saturating_sub(unused)));
+    to.extend(bytes.iter().skip(unused));
 }
 
 /// Fields, from the front of some bytes.
@@ -105,6 +114,20 @@ impl<'a> Fields<'a> {
         if number > u128::from(u64::MAX) { Ok(number) } else { Err(FieldError::NotCanonical) }
     }
 
+    /// A number as [`put_long`] writes it.
+    pub(super) fn long(&mut self) -> Result<u64, FieldError> {
+        let len = usize::from(self.byte()?);
+        if len > size_of::<u64>() {
+            return Err(FieldError::Undecodable);
+        }
+        let (bytes, rest) = self.0.split_at_checked(len).ok_or(FieldError::Undecodable)?;
+        self.0 = rest;
+        match bytes.first() {
+            Some(0) => Err(FieldError::NotCanonical),
+            _ => Ok(bytes.iter().fold(0, |number, byte| number << 8 | u64::from(*byte))),
+        }
+    }
+
     /// A text behind its length.
     pub(super) fn text(&mut self) -> Result<&'a str, FieldError> {
         let len = usize::try_from(self.number()?).map_err(|_| FieldError::Undecodable)?;
@@ -160,5 +183,41 @@ mod tests {
             assert_eq!(Fields::new(&bytes).wide_number(), Err(FieldError::NotCanonical), "width={width}");
         }
         assert_eq!(Fields::new(&[255; 32]).wide_number(), Err(FieldError::Undecodable));
+    }
+    // I9
+    #[test]
+    fn a_long_number_takes_the_bytes_it_needs_and_is_read_back() {
+        for (number, written) in [
+            (0, &[0][..]),
+            (1, &[1, 1]),
+            (255, &[1, 255]),
+            (256, &[2, 1, 0]),
+            (1_767_225_600_123, &[6, 0x01, 0x9b, 0x76, 0xda, 0xa8, 0x7b]),
+            (u64::MAX, &[8, 255, 255, 255, 255, 255, 255, 255, 255]),
+        ] {
+            let mut bytes = Vec::new();
+            put_long(&mut bytes, number);
+            assert_eq!(bytes, written, "{number}");
+            bytes.push(9);
+            let mut fields = Fields::new(&bytes);
+            assert_eq!((fields.long(), fields.rest()), (Ok(number), &[9][..]));
+            for end in 0..written.len() {
+                assert_eq!(Fields::new(&written[..end]).long(), Err(FieldError::Undecodable), "{number}");
+            }
+        }
+    }
+
+    // I9
+    #[test]
+    fn a_long_number_with_a_leading_zero_or_too_many_bytes_is_refused() {
+        for (bytes, error) in [
+            (&[1, 0][..], FieldError::NotCanonical),
+            (&[2, 0, 7], FieldError::NotCanonical),
+            (&[8, 0, 1, 1, 1, 1, 1, 1, 1], FieldError::NotCanonical),
+            (&[9, 1, 1, 1, 1, 1, 1, 1, 1, 1], FieldError::Undecodable),
+            (&[255], FieldError::Undecodable),
+        ] {
+            assert_eq!(Fields::new(bytes).long(), Err(error), "{bytes:?}");
+        }
     }
 }

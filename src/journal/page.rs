@@ -1,14 +1,14 @@
 //! A page: some entries of one group behind a header, with a checksum over all of it and over its key.
 //!
-//! Layout (`docs/design.md` has the table): version, store, chain before the page; as varints count, group, time and
-//! totals before the page; the places of the entries, the entries, crc32. What does not hold together is an
+//! Layout (`docs/design.md` has the table): version, store, chain before the page; count, group, time and totals before
+//! the page, each in as many bytes as it needs; the places of the entries, the entries, crc32. What does not hold together is an
 //! error with a name, whatever the bytes are (I9, I11).
 
 use std::ops::Range;
 
 use super::chain::Chain;
 use super::entry::{EntryError, Row};
-use super::fields::{FieldError, Fields, put_number, varint_len};
+use super::fields::{FieldError, Fields, put_long, put_number, varint_len};
 use crate::limits::{GROUP_PAGES_MAX, OFFSET_LEN, PAGE_ENTRIES_MAX, PAGE_FIXED_LEN, PAGE_LEN_MAX};
 use crate::types::Timestamp;
 
@@ -16,10 +16,12 @@ use crate::types::Timestamp;
 pub(crate) const VERSION: u8 = 1;
 
 const CRC_LEN: usize = 4;
-const TAG_LEN: usize = 8;
+const TAG_LEN: usize = 4;
+/// Bytes of a store's identity that pages do not carry.
+const UNTAGGED_LEN: usize = size_of::<StoreId>() - TAG_LEN;
 /// Where the version and the store's tag, with which each page begins, end.
 const START_LEN: usize = 1 + TAG_LEN;
-/// The shortest page: six varints of one byte, and no entry.
+/// The shortest page: six numbers of one byte, and no entry.
 const PAGE_LEN_MIN: usize = START_LEN + 4 + 6 + CRC_LEN;
 
 /// The random identity of a store.
@@ -27,10 +29,11 @@ const PAGE_LEN_MIN: usize = START_LEN + 4 + 6 + CRC_LEN;
 pub(crate) struct StoreId(pub(crate) [u8; 16]);
 
 impl StoreId {
-    /// The half of it that each page carries. The chain, which begins with the whole of it, is carried too.
+    /// The end of it, which each page carries. The chain, which begins with the whole of it, is carried too: together
+    /// they tell a page of another store.
     fn tag(self) -> [u8; TAG_LEN] {
         let mut tag = [0; TAG_LEN];
-        for (to, from) in tag.iter_mut().zip(self.0.into_iter().skip(TAG_LEN)) {
+        for (to, from) in tag.iter_mut().zip(self.0.into_iter().skip(UNTAGGED_LEN)) {
             *to = from;
         }
         tag
@@ -104,7 +107,7 @@ fn read_header(fields: &mut Fields<'_>) -> Result<(usize, Header), FieldError> {
     let header = Header {
         group_first: fields.number()?,
         group_len: fields.small_number()?,
-        time: Timestamp::from_unix_millis(fields.number()?),
+        time: Timestamp::from_unix_millis(fields.long()?),
         granted_before: fields.wide_number()?,
         redeemed_before: fields.wide_number()?,
         chain_before,
@@ -264,7 +267,7 @@ impl<'a> Page<'a> {
 #[cfg(any(test, feature = "testing"))]
 pub(super) fn any_store(page: &[u8]) -> StoreId {
     let mut id = [0; 16];
-    for (to, from) in id.iter_mut().skip(TAG_LEN).zip(page.iter().skip(1)) {
+    for (to, from) in id.iter_mut().skip(UNTAGGED_LEN).zip(page.iter().skip(1)) {
         *to = *from;
     }
     StoreId(id)
@@ -277,16 +280,12 @@ pub(super) fn write(store: StoreId, first: u64, header: &Header, ends: &[u16], e
     page.push(VERSION);
     page.extend_from_slice(&store.tag());
     page.extend_from_slice(&header.chain_before.get().to_be_bytes());
-    for number in [
-        ends.len() as u128,
-        u128::from(header.group_first),
-        u128::from(header.group_len),
-        u128::from(header.time.as_unix_millis()),
-        header.granted_before,
-        header.redeemed_before,
-    ] {
-        put_number(&mut page, number);
-    }
+    put_number(&mut page, ends.len() as u128);
+    put_number(&mut page, u128::from(header.group_first));
+    put_number(&mut page, u128::from(header.group_len));
+    put_long(&mut page, header.time.as_unix_millis());
+    put_number(&mut page, header.granted_before);
+    put_number(&mut page, header.redeemed_before);
     for end in ends {
         page.extend_from_slice(&end.to_be_bytes());
     }
@@ -307,8 +306,9 @@ const _: () = assert!(
     START_LEN
         + 4
         + varint_len(PAGE_ENTRIES_MAX as u64)
-        + 2 * varint_len(u64::MAX)
+        + varint_len(u64::MAX)
         + varint_len(u32::MAX as u64)
+        + (1 + size_of::<u64>())
         + 2 * (1 + 16)
         + CRC_LEN
         == PAGE_FIXED_LEN,

@@ -190,7 +190,7 @@ fn a_page_that_contradicts_itself_is_refused() {
         ("more places than bytes", changed(COUNT, &[6]), &len),
         ("more entries than there can be", changed(COUNT, &[250]), &len),
         ("a number that does not end", changed(COUNT, &[255]), &header_err),
-        ("a number that is spelled too long", changed(TIME, &[251, 9, 0]), &header_err),
+        ("a number that is spelled too long", changed(TIME, &[2, 0, 9]), &header_err),
         ("a group that begins behind the page", changed(GROUP_FIRST, &[42]), &group),
         ("a group that ends within the page", changed(GROUP_LEN, &[2]), &group),
         ("a group without end", of_group(u64::MAX), &group),

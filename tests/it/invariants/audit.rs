@@ -6,7 +6,7 @@
 use pointstore::testing::SimDisk;
 use pointstore::{ErrorKind, OpenError};
 
-use super::forge::{Entry, Page, journal, rechain, written};
+use super::forge::{Entry, Page, journal, rechain, rechain_for, store_id, written};
 use super::open;
 use crate::cases::held;
 
@@ -58,6 +58,22 @@ fn a_sound_journal_that_somebody_else_wrote_is_served() {
     assert_eq!((seen.granted, seen.redeemed), (136, 30));
     assert_eq!(store.opened().unconfirmed(), 5);
     store.verify().unwrap();
+}
+
+/// Pages carry four bytes of the store's identity; a journal that is sound for another store with the same four is still
+/// not this one's.
+#[test]
+fn i11_a_journal_of_a_store_with_an_identity_that_ends_alike_is_not_served() {
+    let mut pages = journal(SEED, sound());
+    let mut other = store_id(SEED);
+    other[0] ^= 1;
+    rechain_for(other, &mut pages);
+    for page in &mut pages {
+        page.store = other;
+    }
+    let error = opened(&pages).expect_err("a journal of another store");
+    assert!(matches!(&error, OpenError::Corrupt { what, .. } if what.contains("chain")), "{error}");
+    assert!(written(&pages)[&1].starts_with(&written(&journal(SEED, sound()))[&1][..5]), "the same tag");
 }
 
 trait IntoRow {

@@ -110,6 +110,13 @@ fn push_wide_number(bytes: &mut Vec<u8>, number: u128) {
     }
 }
 
+fn push_long_number(bytes: &mut Vec<u8>, number: u64) {
+    let len = (1..=8).find(|len| *len == 8 || number >> (8 * len) == 0).unwrap();
+    let len = if number == 0 { 0 } else { len };
+    bytes.push(len as u8);
+    bytes.extend(&number.to_be_bytes()[8 - len..]);
+}
+
 /// One page, as it is written.
 #[derive(Clone, Debug)]
 pub(super) struct Page {
@@ -130,13 +137,14 @@ pub(super) struct Page {
 impl Page {
     fn bytes(&self) -> Vec<u8> {
         let mut bytes = vec![self.version];
-        bytes.extend(&self.store[8..]);
+        bytes.extend(&self.store[12..]);
         bytes.extend(self.chain.to_be_bytes());
-        let count = self.entries.len() as u128;
-        let (first, len, time) = (self.group_first.into(), self.group_len.into(), self.time_ms.into());
-        for number in [count, first, len, time, self.granted, self.redeemed] {
-            push_wide_number(&mut bytes, number);
+        for number in [self.entries.len() as u64, self.group_first, self.group_len.into()] {
+            push_number(&mut bytes, number);
         }
+        push_long_number(&mut bytes, self.time_ms);
+        push_wide_number(&mut bytes, self.granted);
+        push_wide_number(&mut bytes, self.redeemed);
         let fixed_len = bytes.len() + 4;
         let mut end = 0_u16;
         let mut next_end = |entry: &Entry| {
@@ -198,7 +206,12 @@ pub(super) fn journal(seed: u64, groups: Vec<Vec<Entry>>) -> Vec<Page> {
 
 /// Puts the chain right over all pages.
 pub(super) fn rechain(seed: u64, pages: &mut [Page]) {
-    let mut chain = crc32fast::hash(&store_id(seed));
+    rechain_for(store_id(seed), pages);
+}
+
+/// The same for a store of any identity.
+pub(super) fn rechain_for(store: [u8; 16], pages: &mut [Page]) {
+    let mut chain = crc32fast::hash(&store);
     for page in pages {
         page.chain = chain;
         let mut hasher = crc32fast::Hasher::new_with_initial(chain);
