@@ -49,6 +49,13 @@ impl Overlay {
         })
     }
 
+    /// Makes room for the first entries, of which there are none yet.
+    fn make_room(&mut self, entries: usize) {
+        self.entries.reserve(entries);
+        self.accounts = HashTable::with_capacity(entries);
+        self.receipts = HashTable::with_capacity(entries);
+    }
+
     fn len(&self) -> usize {
         self.entries.len()
     }
@@ -147,6 +154,12 @@ impl<'a> Draft<'a> {
     /// An empty group behind the published state.
     pub(super) fn new(index: &'a Index, engine: &'a dyn Engine, time: Timestamp, limits: Limits) -> Self {
         Self { index, engine, time, decisions: 0, overlay: Overlay::default(), packer: Packer::new(limits) }
+    }
+
+    /// Makes room for as many commands as are known to come, or as usually fit, before the first is decided.
+    pub(super) fn make_room(&mut self, commands: usize) {
+        let entries = self.packer.make_room(commands);
+        self.overlay.make_room(entries);
     }
 
     /// Decides as much of a request as there is room for.

@@ -115,7 +115,7 @@ impl Committer {
     /// Applies commands in order, each on its own.
     pub(crate) fn apply_each(&self, commands: &[Command]) -> Vec<Result<Outcome, ApplyError>> {
         let mut answers = Vec::with_capacity(commands.len());
-        let mut open = Vec::new();
+        let mut open = Vec::with_capacity(commands.len());
         for (prepared, places) in self.look_up(commands) {
             let answer = self.answer_known(&prepared, &places);
             if answer.is_none() {

@@ -64,6 +64,11 @@ impl Ticket {
         }
     }
 
+    /// How many commands are in the request, at least.
+    pub(super) fn commands(&self) -> usize {
+        self.shape.commands()
+    }
+
     /// The request itself; only whoever leads, or gives up on it, touches it.
     pub(super) fn work(&self) -> MutexGuard<'_, Work> {
         self.work.lock()

@@ -106,6 +106,14 @@ impl Shape {
     /// A request of nothing.
     pub(super) const NOTHING: Self = Self::Each(0);
 
+    /// How many commands it has at least: of a list only that it is not empty.
+    pub(super) fn commands(self) -> usize {
+        match self {
+            Self::Each(len) => len,
+            Self::Atomic => 1,
+        }
+    }
+
     /// Such a request, with `error` for every answer.
     pub(super) fn answered(self, error: &StorageError) -> Work {
         match self {

@@ -9,6 +9,9 @@ use super::page::{self, Header, StoreId};
 use crate::limits::{Limits, OFFSET_LEN, PAGE_FIXED_LEN};
 use crate::types::{Entry, Operation, Timestamp};
 
+/// Bytes of an entry whose names have a dozen letters, more or less: what room is made for.
+const USUAL_ENTRY_LEN: usize = 48;
+
 /// What the journal holds before a group, and the group's time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct GroupHeader {
@@ -94,6 +97,15 @@ impl Packer {
             page_starts: Vec::new(),
             page_used: 0,
         }
+    }
+
+    /// Makes room for so many entries of the usual length, as far as a group holds them, and says for how many.
+    pub(crate) fn make_room(&mut self, entries: usize) -> usize {
+        let group_len = self.page_room.saturating_mul(self.pages_max);
+        let entries = entries.min(group_len / USUAL_ENTRY_LEN);
+        self.bytes.reserve(entries.saturating_mul(USUAL_ENTRY_LEN));
+        self.marks.reserve(entries);
+        entries
     }
 
     /// How many entries are in it.

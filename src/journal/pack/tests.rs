@@ -153,3 +153,12 @@ fn a_finished_packer_is_as_new() {
     }
     assert_eq!(all(&packer.finish(&before())), all(&packed(limits(2, 0), 4).0.finish(&before())));
 }
+
+#[test]
+fn room_is_made_for_what_is_known_to_come_and_for_no_more_than_a_group_holds() {
+    for (commands, entries) in [(0, 0), (1, 1), (600, 600), (700, 670), (usize::MAX, 670)] {
+        let mut packer = Packer::new(Limits::STANDARD);
+        assert_eq!(packer.make_room(commands), entries, "commands={commands}");
+        assert!(packer.marks.capacity() >= entries && packer.bytes.capacity() >= entries * USUAL_ENTRY_LEN);
+    }
+}
