@@ -84,9 +84,8 @@ impl Overlay {
 
     fn push(&mut self, entry: Entry, prepared: &Prepared) {
         let at = self.entries.len();
-        let account = entry.receipt.account().clone();
-        let entries = &self.entries;
-        let same = |other: &usize| entries.get(*other).is_some_and(|p| *p.entry.receipt.account() == account);
+        let (entries, account) = (&self.entries, prepared.command.account());
+        let same = |other: &usize| entries.get(*other).is_some_and(|p| p.entry.receipt.account() == account);
         let before = match self.accounts.find_mut(prepared.account_hash, same) {
             Some(newest) => Some(std::mem::replace(newest, at)),
             None => {

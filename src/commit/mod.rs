@@ -32,7 +32,7 @@ use crate::types::{Clock, Command, Entry, InvalidCommand, Outcome};
 
 pub(crate) use self::lookup::{Places, entry_in, read_bytes, read_page};
 
-/// Commands looked up under one hold of the published state.
+/// Commands of independent ones that are looked up under one hold of the published state.
 const LOOKUP_CHUNK: usize = 256;
 
 /// How a committer behaves.
@@ -114,19 +114,26 @@ impl Committer {
 
     /// Applies commands in order, each on its own.
     pub(crate) fn apply_each(&self, commands: &[Command]) -> Vec<Result<Outcome, ApplyError>> {
-        let mut answers = Vec::with_capacity(commands.len());
         let mut open = Vec::with_capacity(commands.len());
-        for (prepared, places) in self.look_up(commands) {
-            let answer = self.answer_known(&prepared, &places);
-            if answer.is_none() {
-                open.push(prepared);
+        // With its place among all.
+        let mut known = Vec::new();
+        // In pieces: what was looked up is small, and handed on while it is near.
+        for (piece, at) in commands.chunks(LOOKUP_CHUNK).zip((0_usize..).step_by(LOOKUP_CHUNK)) {
+            for ((prepared, places), place) in self.look_up(piece).into_iter().zip(at..) {
+                match self.answer_known(&prepared, &places) {
+                    Some(answer) => known.push((place, answer)),
+                    None => open.push(prepared),
+                }
             }
-            answers.push(answer);
         }
-        let mut decided = if open.is_empty() { Vec::new() } else { self.submit_each(open) }.into_iter();
-        answers
-            .into_iter()
-            .map(|known| {
+        let decided = if open.is_empty() { Vec::new() } else { self.submit_each(open) };
+        if decided.len() == commands.len() {
+            return decided;
+        }
+        let (mut known, mut decided) = (known.into_iter().peekable(), decided.into_iter());
+        (0..commands.len())
+            .map(|place| {
+                let known = known.next_if(|(at, _)| *at == place).map(|(_, answer)| answer);
                 known
                     .or_else(|| decided.next())
                     .unwrap_or_else(|| Err(not_attempted("the command got no answer")))
@@ -134,21 +141,18 @@ impl Committer {
             .collect()
     }
 
-    /// Where the keys of commands may be saved, and the accounts of those whose keys are new, as everyone may see it now.
+    /// Where the keys of some commands may be saved, and the accounts of those whose keys are new, as everyone may see it
+    /// now.
     fn look_up(&self, commands: &[Command]) -> Vec<(Prepared, Places)> {
-        let mut looked_up = Vec::with_capacity(commands.len());
-        for chunk in commands.chunks(LOOKUP_CHUNK) {
-            let start = looked_up.len();
-            looked_up.extend(chunk.iter().map(|c| (Prepared::new(c, &self.hasher), Places::default())));
-            let index = self.published();
-            let these = looked_up.get_mut(start..).unwrap_or_default();
-            // First all keys and then all accounts: none waits for another to come from far away.
-            for (prepared, places) in &mut *these {
-                *places = Places::of(&index, prepared.receipt_hash);
-            }
-            for (prepared, _) in these.iter_mut().filter(|(_, places)| places.is_empty()) {
-                prepared.find_account(&index);
-            }
+        let mut looked_up: Vec<_> =
+            commands.iter().map(|c| (Prepared::new(c, &self.hasher), Places::default())).collect();
+        let index = self.published();
+        // First all keys and then all accounts: none waits for another to come from far away.
+        for (prepared, places) in &mut looked_up {
+            *places = Places::of(&index, prepared.receipt_hash);
+        }
+        for (prepared, _) in looked_up.iter_mut().filter(|(_, places)| places.is_empty()) {
+            prepared.find_account(&index);
         }
         looked_up
     }
