@@ -130,6 +130,7 @@ fn the_store_may_be_called_inside_its_own_loops() {
 
 /// What a store with a failed group still shows: exactly what is on the disk for good.
 fn shows_only_what_is_durable(disk: &SimDisk, store: &PointStore) {
+    // The tenth byte of a page is the number of its entries, where they are few.
     let end = disk.durable_pages().last_key_value().map_or(1, |(first, page)| first + u64::from(page[9]));
     assert_eq!(store.position().entries(), end - 1, "I8");
     for found in store.accounts() {
