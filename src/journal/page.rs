@@ -29,8 +29,8 @@ const PAGE_LEN_MIN: usize = START_LEN + 4 + 6 + CRC_LEN;
 pub(crate) struct StoreId(pub(crate) [u8; 16]);
 
 impl StoreId {
-    /// The end of it, which each page carries. The chain, which begins with the whole of it, is carried too: together
-    /// they tell a page of another store.
+    /// The end of it, which each page carries. The chain, which begins with the whole of it, is carried too, and is
+    /// held against it where the journal is read in order.
     fn tag(self) -> [u8; TAG_LEN] {
         let mut tag = [0; TAG_LEN];
         for (to, from) in tag.iter_mut().zip(self.0.into_iter().skip(UNTAGGED_LEN)) {

@@ -1,9 +1,9 @@
-//! What nobody who syncs before he answers can be faster than by much: maps in memory, and rows that are written and
-//! synced, and never read again, so these are no ledgers.
+//! For reference, what a ledger costs beside none: maps in memory, and rows that are written and synced, and never read
+//! again. No upper bound: who writes into a file that is long enough already syncs faster than a log that grows.
 //!
-//! [`Disk::Log`] stands for what the hand-over between callers, the harness and the disk cost together, whoever keeps
-//! the ledger: one write and one fdatasync a batch. [`Disk::Sled`] stands for the same over the engine that the store
-//! is on: transactions of as many pages as a power cut allows, each with a flush and an fdatasync.
+//! [`Disk::Log`] has one write and one fdatasync a batch, behind the same hand-over between callers as the peers.
+//! [`Disk::Sled`] has the same over the engine that the store is on: transactions of as many pages as a power cut
+//! allows, each with a flush and an fdatasync, but without the store's walk over the leaf that it wrote to.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
