@@ -15,7 +15,7 @@ use crate::rules::{self, AccountState, Known, ListKeys, Slot};
 use crate::types::{AccountId, Command, Entry, Outcome, Timestamp};
 
 /// The entries of a group, with what they mean for later commands of the same group.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Overlay {
     entries: Vec<Pending>,
     /// The newest entry of each account in the group.
@@ -49,11 +49,13 @@ impl Overlay {
         })
     }
 
-    /// Makes room for the first entries, of which there are none yet.
-    fn make_room(&mut self, entries: usize) {
-        self.entries.reserve(entries);
-        self.accounts = HashTable::with_capacity(entries);
-        self.receipts = HashTable::with_capacity(entries);
+    /// Without an entry, and with room for some.
+    fn with_room(entries: usize) -> Self {
+        Self {
+            entries: Vec::with_capacity(entries),
+            accounts: HashTable::with_capacity(entries),
+            receipts: HashTable::with_capacity(entries),
+        }
     }
 
     fn len(&self) -> usize {
@@ -150,15 +152,17 @@ pub(super) enum Fit {
 }
 
 impl<'a> Draft<'a> {
-    /// An empty group behind the published state.
-    pub(super) fn new(index: &'a Index, engine: &'a dyn Engine, time: Timestamp, limits: Limits) -> Self {
-        Self { index, engine, time, decisions: 0, overlay: Overlay::default(), packer: Packer::new(limits) }
-    }
-
-    /// Makes room for as many commands as are known to come, or as usually fit, before the first is decided.
-    pub(super) fn make_room(&mut self, commands: usize) {
-        let entries = self.packer.make_room(commands);
-        self.overlay.make_room(entries);
+    /// An empty group behind the published state, with room for as many `commands` as usually fit.
+    pub(super) fn new(
+        index: &'a Index,
+        engine: &'a dyn Engine,
+        time: Timestamp,
+        limits: Limits,
+        commands: usize,
+    ) -> Self {
+        let mut packer = Packer::new(limits);
+        let overlay = Overlay::with_room(packer.make_room(commands));
+        Self { index, engine, time, decisions: 0, overlay, packer }
     }
 
     /// Decides as much of a request as there is room for.

@@ -105,8 +105,8 @@ impl Committer {
         let index = self.published();
         let tail = index.tail;
         let time = now.max(tail.time);
-        let mut draft = Draft::new(&index, &*self.engine, time, self.settings.limits);
-        draft.make_room(members.waiting.iter().fold(0, |sum: usize, t| sum.saturating_add(t.commands())));
+        let commands = members.waiting.iter().fold(0, |sum: usize, t| sum.saturating_add(t.commands()));
+        let mut draft = Draft::new(&index, &*self.engine, time, self.settings.limits, commands);
         gather(members, &mut draft);
         let Draft { overlay, mut packer, .. } = draft;
         drop(index);

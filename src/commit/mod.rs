@@ -32,7 +32,7 @@ use crate::types::{Clock, Command, Entry, InvalidCommand, Outcome};
 
 pub(crate) use self::lookup::{Places, entry_in, read_bytes, read_page};
 
-/// Commands of independent ones that are looked up under one hold of the published state.
+/// Independent commands looked up under one hold of the published state.
 const LOOKUP_CHUNK: usize = 256;
 
 /// How a committer behaves.
@@ -114,15 +114,20 @@ impl Committer {
 
     /// Applies commands in order, each on its own.
     pub(crate) fn apply_each(&self, commands: &[Command]) -> Vec<Result<Outcome, ApplyError>> {
-        let mut open = Vec::with_capacity(commands.len());
-        // With its place among all.
+        let mut open = Vec::new();
+        // Each with its place among all.
         let mut known = Vec::new();
         // In pieces: what was looked up is small, and handed on while it is near.
         for (piece, at) in commands.chunks(LOOKUP_CHUNK).zip((0_usize..).step_by(LOOKUP_CHUNK)) {
             for ((prepared, places), place) in self.look_up(piece).into_iter().zip(at..) {
                 match self.answer_known(&prepared, &places) {
                     Some(answer) => known.push((place, answer)),
-                    None => open.push(prepared),
+                    None => {
+                        if open.is_empty() {
+                            open.reserve_exact(commands.len().saturating_sub(known.len()));
+                        }
+                        open.push(prepared);
+                    }
                 }
             }
         }

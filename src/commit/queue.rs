@@ -64,7 +64,7 @@ impl Ticket {
         }
     }
 
-    /// How many commands are in the request, at least.
+    /// How many commands the request had when it was queued; a list counts as one.
     pub(super) fn commands(&self) -> usize {
         self.shape.commands()
     }

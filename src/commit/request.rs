@@ -106,7 +106,7 @@ impl Shape {
     /// A request of nothing.
     pub(super) const NOTHING: Self = Self::Each(0);
 
-    /// How many commands it has at least: of a list only that it is not empty.
+    /// How many commands it has; a list counts as one.
     pub(super) fn commands(self) -> usize {
         match self {
             Self::Each(len) => len,

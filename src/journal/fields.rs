@@ -184,6 +184,7 @@ mod tests {
         }
         assert_eq!(Fields::new(&[255; 32]).wide_number(), Err(FieldError::Undecodable));
     }
+
     // I9
     #[test]
     fn a_long_number_takes_the_bytes_it_needs_and_is_read_back() {

@@ -1,8 +1,8 @@
 //! A page: some entries of one group behind a header, with a checksum over all of it and over its key.
 //!
 //! Layout (`docs/design.md` has the table): version, store, chain before the page; count, group, time and totals before
-//! the page, each in as many bytes as it needs; the places of the entries, the entries, crc32. What does not hold together is an
-//! error with a name, whatever the bytes are (I9, I11).
+//! the page, each in as many bytes as it needs; the places of the entries, the entries, crc32. What does not hold
+//! together is an error with a name, whatever the bytes are (I9, I11).
 
 use std::ops::Range;
 

@@ -42,7 +42,7 @@ pub(crate) fn comparison(out: &Path, rows: &[Row]) -> Result<()> {
             let dashed = matches!(peer.way, Way::Each | Way::Unsynced);
             Line { label: peer.label.into(), colour: colour(peer.name), dashed, points }
         };
-        let ledgers = PEERS.iter().filter(|peer| !matches!(peer.way, Way::Floor | Way::FloorGroup));
+        let ledgers = PEERS.iter().filter(|peer| !matches!(peer.way, Way::NoLedger | Way::NoLedgerGroup));
         ledgers.map(line).filter(|line| !line.points.is_empty()).collect()
     };
     let chart = |title, up| Chart { title, across: "callers", up };
@@ -168,6 +168,22 @@ mod tests {
             assert!(text.contains(word), "{word}");
         }
         assert!(!text.contains("#FFFFFF") && text.ends_with("</svg>\n"));
+    }
+
+    #[test]
+    fn what_keeps_no_ledger_is_not_drawn() {
+        let folder = tempfile::tempdir().unwrap();
+        let work = crate::child::Work::Grants { callers: 64, len: 1, accounts: 10 };
+        let of = |peer: &crate::compare::PeerName| {
+            let (table, label) = (Table::Callers(64), peer.label.to_owned());
+            let rate = 1e3;
+            Row { table, label, peer: *peer, work, rate, p50: 1e6, p99: 2e6, cpu: 1.0, disk: 1.0, peak: 1.0 }
+        };
+        comparison(folder.path(), &PEERS.iter().map(of).collect::<Vec<_>>()).unwrap();
+        for name in ["throughput.svg", "latency.svg"] {
+            let text = fs::read_to_string(folder.path().join(name)).unwrap();
+            assert!(text.contains("SQLite, group commit") && !text.contains("no ledger"), "{name}");
+        }
     }
 
     #[test]

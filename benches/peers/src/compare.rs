@@ -23,10 +23,10 @@ pub(crate) enum Way {
     /// Answers before it has synced: for information, and in no bar.
     Unsynced,
     Server,
-    /// No ledger: what the machine and the harness take. In no bar.
-    Floor,
+    /// No ledger, for reference, and in no bar.
+    NoLedger,
     /// The same behind the group commit of this program.
-    FloorGroup,
+    NoLedgerGroup,
 }
 
 /// A peer under the name it is opened by.
@@ -53,10 +53,10 @@ pub(crate) const PEERS: [PeerName; 15] = [
     peer("sled", "sled, flush and fdatasync a grant", Way::Each),
     peer("sled+group", "sled, group commit", Way::Group),
     peer("postgres", "PostgreSQL, a statement a grant", Way::Server),
-    peer("floor", "no ledger: maps and a synced log", Way::Floor),
-    peer("floor+group", "no ledger: maps, log, group commit", Way::FloorGroup),
-    peer("floor-sled", "no ledger: maps and pages in sled", Way::Floor),
-    peer("floor-sled+group", "no ledger: maps, sled, group commit", Way::FloorGroup),
+    peer("none", "no ledger: maps and a synced log", Way::NoLedger),
+    peer("none+group", "no ledger: maps, log, group commit", Way::NoLedgerGroup),
+    peer("none-sled", "no ledger: maps and pages in sled", Way::NoLedger),
+    peer("none-sled+group", "no ledger: maps, sled, group commit", Way::NoLedgerGroup),
 ];
 
 /// Callers of the tables that make the charts.
@@ -92,8 +92,8 @@ impl Table {
         let [ours, ..] = PEERS;
         match self {
             Self::Callers(callers) => {
-                let floor = if callers == 1 { Way::Floor } else { Way::FloorGroup };
-                let all = [Way::Ours, Way::Each, Way::Group, Way::Unsynced, Way::Server, floor];
+                let no_ledger = if callers == 1 { Way::NoLedger } else { Way::NoLedgerGroup };
+                let all = [Way::Ours, Way::Each, Way::Group, Way::Unsynced, Way::Server, no_ledger];
                 let mut turns = of(grants(callers, 1, ACCOUNTS), &all);
                 if callers == 1 {
                     let more = [(RETRIES, Work::Retries), (READS, Work::Reads), (FLOOR, Work::Floor)];
@@ -102,12 +102,12 @@ impl Table {
                 turns
             }
             Self::Hot => {
-                let mut turns = of(grants(64, 1, 1), &[Way::Ours, Way::Group, Way::FloorGroup]);
+                let mut turns = of(grants(64, 1, 1), &[Way::Ours, Way::Group, Way::NoLedgerGroup]);
                 turns.push((MANY.to_owned(), ours, grants(64, 1, ACCOUNTS)));
                 turns
             }
             Self::Batches => {
-                let mut turns = of(grants(1, BATCH, ACCOUNTS), &[Way::Ours, Way::Each, Way::Floor]);
+                let mut turns = of(grants(1, BATCH, ACCOUNTS), &[Way::Ours, Way::Each, Way::NoLedger]);
                 for len in [SMALL_BATCH, BATCH] {
                     for (_, peer, work) in of(grants(1, len, ACCOUNTS), &[Way::Server]) {
                         turns.push((format!("PostgreSQL, arrays of {}", grouped(len as f64)), peer, work));

@@ -19,7 +19,7 @@ impl Fixture {
     }
 
     fn draft(&self) -> Draft<'_> {
-        Draft::new(&self.index, &self.engine, Timestamp::from_unix_millis(1), Limits::SMALL)
+        Draft::new(&self.index, &self.engine, Timestamp::from_unix_millis(1), Limits::SMALL, 0)
     }
 
     fn prepared(&self, commands: &[Command]) -> Vec<Prepared> {
@@ -103,7 +103,7 @@ fn a_refused_list_leaves_nothing_for_its_neighbours() {
 fn many_refused_lists_leave_every_other_key_known() {
     let fixture = Fixture::new();
     let time = Timestamp::from_unix_millis(1);
-    let mut draft = Draft::new(&fixture.index, &fixture.engine, time, Limits::STANDARD);
+    let mut draft = Draft::new(&fixture.index, &fixture.engine, time, Limits::STANDARD, 300);
     let grants: Vec<Command> = (0..300).map(|n| grant(&format!("a{n}"), &format!("k{n}"), 1)).collect();
     assert_eq!(draft.decide(&mut fixture.each(&grants)), Fit::Whole);
     for n in 0..300 {

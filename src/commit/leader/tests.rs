@@ -11,7 +11,7 @@ use crate::types::{AccountId, Command, Points, Timestamp};
 fn decide_and_publish(index: &mut Index, commands: Vec<Prepared>) {
     let engine = SimDisk::new(1).open().expect("an empty disk opens");
     let (time, tail) = (Timestamp::from_unix_millis(1), index.tail);
-    let mut draft = Draft::new(index, &engine, time, Limits::SMALL);
+    let mut draft = Draft::new(index, &engine, time, Limits::SMALL, 1);
     assert_eq!(draft.decide(&mut Work::Each(Each::new(commands))), Fit::Whole);
     let Draft { overlay, mut packer, .. } = draft;
     let header = GroupHeader {

@@ -159,7 +159,9 @@ fn the_number_of_a_page_is_found_wherever_it_is_in_its_group() {
         let bytes = write(STORE, first, &header, &[3, 7], b"oneFOUR");
         assert_eq!(Page::without_key(STORE, &bytes), Some((first, bytes.len())));
     }
-    assert_eq!(Page::without_key(STORE, &[VERSION; 16]), None, "too short for anything");
+    for len in 0..PAGE_LEN_MIN {
+        assert_eq!(Page::without_key(STORE, &page()[..len]), None, "too short for a page, len={len}");
+    }
 }
 
 #[test]

@@ -30,6 +30,32 @@ fn i1_a_key_has_one_effect_in_whatever_form_and_however_often_it_is_asked_for() 
     });
 }
 
+#[test]
+fn i1_known_and_new_keys_of_a_long_request_each_get_their_own_answer() {
+    on_both(|_shelf, store| {
+        // Longer than what is looked up at once, and every third known: as a replay, or with other points.
+        let command = |n: i64| grant("a", &format!("k{n}"), n + 1);
+        let known: Vec<Command> = (0..700).step_by(3).map(command).collect();
+        let saved: Vec<_> = store.apply_each(&known).into_iter().map(|a| applied(a).into_receipt()).collect();
+        let asked: Vec<Command> = (0..700)
+            .map(|n| if n % 6 == 3 { grant("a", &format!("k{n}"), 9_999) } else { command(n) })
+            .collect();
+        let answers = store.apply_each(&asked);
+        assert_eq!(answers.len(), asked.len());
+        for (n, answer) in answers.into_iter().enumerate() {
+            match n % 6 {
+                0 => assert_eq!(replayed(answer).receipt(), &saved[n / 3], "n={n}"),
+                3 => assert_eq!(answer.unwrap_err().kind(), ErrorKind::KeyReused, "n={n}"),
+                _ => assert_eq!(applied(answer).receipt().key(), asked[n].key(), "n={n}"),
+            }
+        }
+        // All known: nothing is queued.
+        for (n, answer) in store.apply_each(&known).into_iter().enumerate() {
+            assert_eq!(replayed(answer).receipt(), &saved[n]);
+        }
+    });
+}
+
 /// Adds up an account's receipts, and checks that each follows from the one before.
 fn add_up(store: &PointStore, account: &str) -> (u64, i64) {
     let receipts: Vec<_> = store.statement(&id(account)).collect::<Result<_, _>>().unwrap();

@@ -100,7 +100,7 @@ fn i9_pages_that_change_under_an_open_store_never_panic_and_are_never_taken_for_
         BTreeMap::new(),
         shifted,
         filled(Vec::new()),
-        filled(vec![0; 79]),
+        filled(vec![0; 73]),
         filled(vec![0xff; 4096]),
         filled(vec![1; 5000]),
     ];

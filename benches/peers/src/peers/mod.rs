@@ -1,10 +1,11 @@
 //! A peer: a points ledger that makes retries safe, as people would write it on what they have.
 //!
 //! All keep the same: a balance for each account, and for each (account, key) a receipt with its points, the balance
-//! after it and the time. All have 64 MiB of cache and answer only what has been synced, but for the one that says so.
+//! after it and the time. All with a cache have 64 MiB of it, and all answer only what has been synced, but for
+//! the one that says so.
 
 mod fjall;
-mod floor;
+mod no_ledger;
 mod ours;
 pub(crate) mod postgres;
 mod redb;
@@ -19,7 +20,7 @@ use crate::Result;
 use crate::group::Grouped;
 use crate::work::Grant;
 
-use floor::Floor;
+use no_ledger::NoLedger;
 pub(crate) use ours::Ours;
 
 const CACHE_BYTES: u32 = 64 << 20;
@@ -77,10 +78,10 @@ pub(crate) fn open(name: &str, folder: &Path, callers: usize) -> Result<Opened> 
         "redb+group" => Box::new(Grouped::new(redb::Redb::open(folder)?)),
         "fjall" => Box::new(fjall::Fjall::open(folder)?),
         "fjall+group" => Box::new(Grouped::new(fjall::Fjall::open(folder)?)),
-        "floor" => Box::new(Floor::on_log(folder)?),
-        "floor+group" => Box::new(Grouped::new(Floor::on_log(folder)?)),
-        "floor-sled" => Box::new(Floor::on_sled(folder)?),
-        "floor-sled+group" => Box::new(Grouped::new(Floor::on_sled(folder)?)),
+        "none" => Box::new(NoLedger::on_log(folder)?),
+        "none+group" => Box::new(Grouped::new(NoLedger::on_log(folder)?)),
+        "none-sled" => Box::new(NoLedger::on_sled(folder)?),
+        "none-sled+group" => Box::new(Grouped::new(NoLedger::on_sled(folder)?)),
         "sled-flush" => Box::new(sled::Sled::open(folder, false)?),
         "sled" => Box::new(sled::Sled::open(folder, true)?),
         "sled+group" => Box::new(Grouped::new(sled::Sled::open(folder, true)?)),

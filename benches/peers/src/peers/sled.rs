@@ -12,23 +12,47 @@ use crate::work::Grant;
 
 type Abort = ConflictableTransactionError<Box<dyn std::error::Error + Send + Sync>>;
 
-pub(super) struct Sled {
+/// A database, and sled's log, where what it flushed is synced too.
+pub(super) struct Engine {
     database: Db,
+    log: Option<File>,
+}
+
+impl Engine {
+    /// Opens one that syncs, or one that only flushes.
+    pub(super) fn open(folder: &Path, sync: bool) -> Result<Self> {
+        let config =
+            sled::Config::new().path(folder).cache_capacity(u64::from(CACHE_BYTES)).flush_every_ms(None);
+        let database = config.open()?;
+        let log = sync.then(|| File::options().read(true).write(true).open(folder.join("db"))).transpose()?;
+        Ok(Self { database, log })
+    }
+
+    pub(super) fn tree(&self, name: &str) -> Result<Tree> {
+        Ok(self.database.open_tree(name)?)
+    }
+
+    pub(super) fn sync(&self) -> Result<()> {
+        self.database.flush()?;
+        if let Some(log) = &self.log {
+            log.sync_data()?;
+        }
+        Ok(())
+    }
+}
+
+pub(super) struct Sled {
+    engine: Engine,
     balances: Tree,
     receipts: Tree,
-    /// sled's log, where what it flushed is synced too.
-    log: Option<File>,
 }
 
 impl Sled {
     /// Opens a ledger that syncs, or one that only flushes and so may lose in a power cut what it acknowledged.
     pub(super) fn open(folder: &Path, sync: bool) -> Result<Self> {
-        let config =
-            sled::Config::new().path(folder).cache_capacity(u64::from(CACHE_BYTES)).flush_every_ms(None);
-        let database = config.open()?;
-        let (balances, receipts) = (database.open_tree("balances")?, database.open_tree("receipts")?);
-        let log = sync.then(|| File::options().read(true).write(true).open(folder.join("db"))).transpose()?;
-        Ok(Self { database, balances, receipts, log })
+        let engine = Engine::open(folder, sync)?;
+        let (balances, receipts) = (engine.tree("balances")?, engine.tree("receipts")?);
+        Ok(Self { engine, balances, receipts })
     }
 
     fn transaction(&self, grants: &[&Grant]) -> Result<Vec<Answer>> {
@@ -39,14 +63,6 @@ impl Sled {
             TransactionError::Abort(error) => error,
             TransactionError::Storage(error) => error.into(),
         })
-    }
-
-    fn sync(&self) -> Result<()> {
-        self.database.flush()?;
-        if let Some(log) = &self.log {
-            log.sync_data()?;
-        }
-        Ok(())
     }
 }
 
@@ -59,7 +75,7 @@ impl Peer for Sled {
     /// power cut during transactions this large is not held against it here.
     fn grant_batch(&self, grants: &[&Grant]) -> Result<Vec<Answer>> {
         let answers = self.transaction(grants)?;
-        self.sync()?;
+        self.engine.sync()?;
         Ok(answers)
     }
 
