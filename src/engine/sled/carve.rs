@@ -6,11 +6,10 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io;
 use std::path::{Path, PathBuf};
 
 use super::directory::{self, Directory};
-use super::files::fault;
+use super::files::{fault, read_at};
 use super::watermark;
 use crate::engine::Mark;
 use crate::error::{Fault, OpenError};
@@ -168,11 +167,4 @@ fn read_what_can_be(file: &File, window: &mut [u8], at: u64) -> u64 {
         at = at.saturating_add(block.len() as u64);
     }
     lost
-}
-
-fn read_at(file: &File, bytes: &mut [u8], at: u64) -> io::Result<()> {
-    use std::io::{Read, Seek, SeekFrom};
-    let mut file = file;
-    file.seek(SeekFrom::Start(at))?;
-    file.read_exact(bytes)
 }

@@ -10,17 +10,18 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use parking_lot::{Mutex, MutexGuard, const_mutex};
+use parking_lot::{Mutex, MutexGuard, RwLock, const_mutex};
 use sled::transaction::{ConflictableTransactionError, TransactionError};
 
 use super::files::{self, fault};
 use super::generation::Generation;
+use super::runway::Runway;
 use crate::contain::contain;
 use crate::engine::NewPage;
 use crate::error::{Fault, OpenError};
 
 /// Bytes of one of sled's segments.
-const SEGMENT_LEN: u64 = 512 << 10;
+pub(super) const SEGMENT_LEN: u64 = 512 << 10;
 
 /// Pages that one transaction removes at most.
 const TRUNCATE_PAGES: usize = 8;
@@ -28,6 +29,9 @@ const TRUNCATE_PAGES: usize = 8;
 /// sled lets a lock go some time after a database is dropped: how often, and how long, to wait for that.
 const RELEASE_TRIES: u32 = 100;
 const RELEASE_WAIT: Duration = Duration::from_millis(10);
+
+/// How long a group waits for readers to let it make the log longer; the next one tries again.
+const READERS_WAIT: Duration = Duration::from_millis(1);
 
 /// Held over each transaction and each flush in this process.
 ///
@@ -44,6 +48,9 @@ pub(super) struct Database {
     log: File,
     log_path: PathBuf,
     log_len: AtomicU64,
+    runway: Mutex<Runway>,
+    /// Held by whoever reads, since reading may make sled write.
+    reading: RwLock<()>,
     /// Rises when sled is asked to write, and when it has answered: odd while it is at it.
     turns: AtomicU64,
 }
@@ -75,7 +82,16 @@ impl Database {
                 return Err(OpenError::Io(fault("open", &log_path, &error)));
             }
         };
-        Ok(Self { db, journal, log, log_path, log_len: AtomicU64::new(0), turns: AtomicU64::new(0) })
+        Ok(Self {
+            db,
+            journal,
+            log,
+            log_path,
+            log_len: AtomicU64::new(0),
+            runway: Mutex::default(),
+            reading: RwLock::default(),
+            turns: AtomicU64::new(0),
+        })
     }
 
     /// Syncs what opening wrote, and lets go of everything if it cannot. Opening writes, and reuses segments: nothing
@@ -93,7 +109,8 @@ impl Database {
     /// Appends pages in one transaction.
     pub(super) fn append(&self, pages: &[NewPage]) -> Result<(), Fault> {
         // Before it grows again: afterwards a file that was cut is as long as it was, with a hole in it.
-        self.check_log()?;
+        let len = self.check_log()?;
+        self.keep_runway(len)?;
         let _turn = self.turn();
         caught(|| {
             // The closure may run again; it only writes what it is given.
@@ -153,7 +170,20 @@ impl Database {
 
     fn sync_log(&self) -> Result<(), Fault> {
         self.log.sync_data().map_err(|error| fault("sync", &self.log_path, &error))?;
-        self.check_log()
+        self.check_log().map(drop)
+    }
+
+    /// Makes the log longer before sled needs it, unless somebody reads just now.
+    fn keep_runway(&self, len: u64) -> Result<(), Fault> {
+        let mut runway = self.runway.lock();
+        if runway.is_short(&self.log, len) {
+            // What sled was to write is written, and nobody can make it write more: behind the end of its log there is
+            // nobody but us.
+            let Some(_nobody_reads) = self.reading.try_write_for(READERS_WAIT) else { return Ok(()) };
+            self.flush()?;
+            runway.extend(&self.log, &self.log_path);
+        }
+        Ok(())
     }
 
     /// Hands everything to the system; another thread's call wakes one that hangs.
@@ -179,19 +209,20 @@ impl Database {
         caught(|| self.db.flush().map_err(Caught::Sled)).map_err(|caught| caught.into_fault("flush"))
     }
 
-    /// The file that was synced must still be the store's: not removed, not replaced, not cut.
-    fn check_log(&self) -> Result<(), Fault> {
-        let len = files::check_in_place(&self.log, &self.log_path)?.len();
+    /// The file that was synced must still be the store's: not removed, not replaced, not cut. Gives its length.
+    fn check_log(&self) -> Result<u64, Fault> {
+        let len = files::check_in_place(&self.log, &self.log_path)?;
         let before = self.log_len.swap(len, Ordering::Relaxed);
         // sled gives back free segments at the end, and only whole ones.
         if len < before && (len == 0 || len % SEGMENT_LEN != 0) {
             return Err(Fault::new(format!("{} was cut while it was open", self.log_path.display())));
         }
-        Ok(())
+        Ok(len)
     }
 
     /// The page with this first number.
     pub(super) fn page(&self, first: u64) -> Result<Option<sled::IVec>, Fault> {
+        let _reading = self.reading.read();
         caught(|| self.journal.get(first.to_be_bytes()).map_err(Caught::Sled))
             .map_err(|caught| caught.into_fault("read"))
     }
@@ -205,6 +236,7 @@ impl Database {
                 // sled's iterator gives one error for ever.
                 return None;
             }
+            let _reading = self.reading.read();
             let page = match caught(|| rows.next().transpose().map_err(Caught::Sled)) {
                 Ok(None) => return None,
                 Ok(Some((key, bytes))) => match <[u8; 8]>::try_from(key.as_ref()) {
@@ -312,3 +344,7 @@ fn transaction_fault(error: TransactionError<()>) -> Caught {
 fn caught<T>(act: impl FnOnce() -> Result<T, Caught>) -> Result<T, Caught> {
     contain(act).unwrap_or_else(|text| Err(Caught::Panic(text)))
 }
+
+#[cfg(test)]
+#[allow(clippy::arithmetic_side_effects, reason = "a test that overflows is to say so at once")]
+mod tests;

@@ -265,6 +265,7 @@ impl Directory {
         let copied = from.copy_to(&copy).and_then(|digest| {
             // What is not known to be right must at least be the same when it is read again.
             if expected == Some(digest) || from.digest()? == digest {
+                copy.cut_runway().map_err(OpenError::Io)?;
                 Ok(expected == Some(digest))
             } else {
                 Err(corrupt("two reads of the generation gave different bytes", from.path()))

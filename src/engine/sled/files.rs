@@ -1,6 +1,6 @@
 //! Files and folders, the durable way: small files replaced as a whole, folders synced (I7).
 
-use std::fs::{self, File, Metadata};
+use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -53,28 +53,109 @@ pub(super) fn sync_parent(path: &Path) -> Result<(), Fault> {
     }
 }
 
-/// An open file must still be the one that its path names: not removed, and nothing else in its place.
+/// An open file must still be the one that its path names: not removed, and nothing else in its place. Gives its length.
 ///
 /// Where the path leads nowhere, a folder above it was renamed, and the file is as good as before.
-#[cfg(unix)]
-pub(super) fn check_in_place(file: &File, path: &Path) -> Result<Metadata, Fault> {
-    use std::os::unix::fs::MetadataExt;
-    let metadata = file.metadata().map_err(|error| fault("look at", path, &error))?;
-    if metadata.nlink() == 0 {
+pub(super) fn check_in_place(file: &File, path: &Path) -> Result<u64, Fault> {
+    let open = Look::at_file(file).map_err(|error| fault("look at", path, &error))?;
+    if open.links == 0 {
         return Err(Fault::new(format!("{} was removed while it was open", path.display())));
     }
-    match fs::metadata(path) {
-        Ok(named) if (named.dev(), named.ino()) != (metadata.dev(), metadata.ino()) => {
+    match Look::at_path(path) {
+        Ok(named) if named.identity != open.identity => {
             Err(Fault::new(format!("{} was replaced while it was open", path.display())))
         }
-        _ => Ok(metadata),
+        _ => Ok(open.len),
+    }
+}
+
+/// What tells whether a file is still in its place, and how long it is.
+///
+/// Its times are not asked for. From Linux 6.13 on, the write after such a question gives the file a new time, which the
+/// sync behind it may have to write: a step to the disk more for each group.
+struct Look {
+    links: u64,
+    /// Device and number.
+    identity: (u64, u64),
+    len: u64,
+}
+
+#[cfg(target_os = "linux")]
+impl Look {
+    fn at_file(file: &File) -> io::Result<Self> {
+        Self::of(file, c"", rustix::fs::AtFlags::EMPTY_PATH)
+    }
+
+    fn at_path(path: &Path) -> io::Result<Self> {
+        Self::of(rustix::fs::CWD, path, rustix::fs::AtFlags::empty())
+    }
+
+    fn of(
+        folder: impl std::os::fd::AsFd,
+        path: impl rustix::path::Arg,
+        flags: rustix::fs::AtFlags,
+    ) -> io::Result<Self> {
+        use rustix::fs::{StatxFlags, makedev, statx};
+        let wanted = StatxFlags::NLINK | StatxFlags::INO | StatxFlags::SIZE;
+        let found = statx(folder, path, flags, wanted)?;
+        let device = makedev(found.stx_dev_major, found.stx_dev_minor);
+        Ok(Self { links: found.stx_nlink.into(), identity: (device, found.stx_ino), len: found.stx_size })
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+impl Look {
+    fn at_file(file: &File) -> io::Result<Self> {
+        file.metadata().map(Self::from)
+    }
+
+    fn at_path(path: &Path) -> io::Result<Self> {
+        fs::metadata(path).map(Self::from)
+    }
+}
+
+#[cfg(all(unix, not(target_os = "linux")))]
+impl From<fs::Metadata> for Look {
+    fn from(found: fs::Metadata) -> Self {
+        use std::os::unix::fs::MetadataExt;
+        Self { links: found.nlink(), identity: (found.dev(), found.ino()), len: found.len() }
     }
 }
 
 /// Files cannot be told from others of their names here.
 #[cfg(not(unix))]
-pub(super) fn check_in_place(file: &File, path: &Path) -> Result<Metadata, Fault> {
-    file.metadata().map_err(|error| fault("look at", path, &error))
+impl From<fs::Metadata> for Look {
+    fn from(found: fs::Metadata) -> Self {
+        Self { links: 1, identity: (0, 0), len: found.len() }
+    }
+}
+
+/// Reads bytes at a place, all of them.
+#[cfg(unix)]
+pub(super) fn read_at(file: &File, bytes: &mut [u8], at: u64) -> io::Result<()> {
+    std::os::unix::fs::FileExt::read_exact_at(file, bytes, at)
+}
+
+/// Writes bytes at a place, all of them.
+#[cfg(unix)]
+pub(super) fn write_at(file: &File, bytes: &[u8], at: u64) -> io::Result<()> {
+    std::os::unix::fs::FileExt::write_all_at(file, bytes, at)
+}
+
+/// Reads bytes at a place, all of them.
+#[cfg(not(unix))]
+pub(super) fn read_at(mut file: &File, bytes: &mut [u8], at: u64) -> io::Result<()> {
+    use std::io::{Read, Seek, SeekFrom};
+    file.seek(SeekFrom::Start(at))?;
+    file.read_exact(bytes)
+}
+
+/// Writes bytes at a place, all of them.
+#[cfg(not(unix))]
+pub(super) fn write_at(mut file: &File, bytes: &[u8], at: u64) -> io::Result<()> {
+    use std::io::{Seek, SeekFrom};
+    file.seek(SeekFrom::Start(at))?;
+    file.write_all(bytes)
 }
 
 /// Removes a file that may not be there.

@@ -8,6 +8,7 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 use super::files::{self, fault};
+use super::runway;
 use crate::error::{Fault, OpenError};
 
 const READ_LEN: usize = 1 << 20;
@@ -100,6 +101,17 @@ impl Generation {
             }
         }
         Ok(())
+    }
+
+    /// Cuts off what was made ahead of sled in its log. Only while sled has not opened it.
+    pub(super) fn cut_runway(&self) -> Result<(), Fault> {
+        let path = self.log_path();
+        File::options()
+            .read(true)
+            .write(true)
+            .open(&path)
+            .and_then(|log| runway::cut(&log))
+            .map_err(|error| fault("cut", &path, &error))
     }
 
     /// Makes every file and folder of it durable, and its own entry too.

@@ -13,8 +13,8 @@ pub(super) const GROUP_BYTES: u64 = 2 << 20;
 /// Bytes of the reserve file, which is given up when recovery needs room.
 const RESERVE_BYTES: usize = 2 << 20;
 
-/// A reserve is made only where this much is free.
-const RESERVE_ABOVE: u64 = 64 << 20;
+/// What can be done without is written only where this much is free.
+const PLENTY_BYTES: u64 = 64 << 20;
 
 /// Whether `needed` bytes are free where `path` is.
 ///
@@ -24,6 +24,11 @@ pub(super) fn check(path: &Path, needed: u64) -> Result<(), Shortage> {
         Ok(available) if available < needed => Err(Shortage { available, needed }),
         _ => Ok(()),
     }
+}
+
+/// Whether so much is free that something may be written that can be done without.
+pub(super) fn is_plentiful(path: &Path) -> bool {
+    check(path, PLENTY_BYTES).is_ok()
 }
 
 /// Whether `needed` bytes are free, the reserve given up for it if need be.
@@ -37,7 +42,7 @@ pub(super) fn check_or_give_reserve(path: &Path, reserve: &Path, needed: u64) ->
 /// Makes the reserve file if it is missing and there is room for it; a disk without room goes without.
 pub(super) fn keep_reserve(reserve: &Path) {
     let Some(folder) = reserve.parent() else { return };
-    if reserve.exists() || check(folder, RESERVE_ABOVE).is_err() {
+    if reserve.exists() || !is_plentiful(folder) {
         return;
     }
     if fill(reserve).is_err() {

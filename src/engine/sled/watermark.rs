@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::files::{self, fault};
+use super::files::{self, fault, read_at, write_at};
 use crate::engine::Mark;
 use crate::error::{Fault, OpenError};
 use crate::journal::StoreId;
@@ -197,30 +197,6 @@ fn decode(bytes: &[u8; SLOT_LEN]) -> Option<(StoreId, Slot)> {
         clean: (*clean == [1]).then_some(u32::from_be_bytes(*digest)),
     };
     (*magic == MAGIC).then_some((StoreId(*id), slot))
-}
-
-#[cfg(unix)]
-fn write_at(file: &File, bytes: &[u8], at: u64) -> io::Result<()> {
-    std::os::unix::fs::FileExt::write_all_at(file, bytes, at)
-}
-
-#[cfg(unix)]
-fn read_at(file: &File, bytes: &mut [u8], at: u64) -> io::Result<()> {
-    std::os::unix::fs::FileExt::read_exact_at(file, bytes, at)
-}
-
-#[cfg(not(unix))]
-fn write_at(mut file: &File, bytes: &[u8], at: u64) -> io::Result<()> {
-    use std::io::{Seek, SeekFrom, Write};
-    file.seek(SeekFrom::Start(at))?;
-    file.write_all(bytes)
-}
-
-#[cfg(not(unix))]
-fn read_at(mut file: &File, bytes: &mut [u8], at: u64) -> io::Result<()> {
-    use std::io::{Read, Seek, SeekFrom};
-    file.seek(SeekFrom::Start(at))?;
-    file.read_exact(bytes)
 }
 
 #[cfg(test)]

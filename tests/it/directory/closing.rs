@@ -1,8 +1,11 @@
 //! Closing, dropping and opening again at once (I7, C11).
 
+use std::fs;
+use std::path::Path;
+
 use pointstore::{ErrorKind, PointStore, ReadError};
 
-use super::{assert_serves, fill, generation, grant, receipts};
+use super::{assert_serves, copy_of, fill, generation, grant, receipts};
 
 #[test]
 fn a_closed_store_opens_again_at_once_and_was_clean() {
@@ -152,4 +155,31 @@ fn a_store_in_a_log_shows_nothing_of_what_is_in_it() {
     let shown = format!("{store:?} {:?} {:?} {:?}", store.journal(0), store.accounts(), store.opened());
     assert!(!shown.contains("account-1") && !shown.contains("g1-"), "{shown}");
     assert!(shown.len() < 2_000, "{shown}");
+}
+
+#[test]
+fn what_is_made_ahead_of_the_log_is_there_while_it_is_open_alone() {
+    const SEGMENT: usize = 512 << 10;
+    let zeros_at_the_end = |folder: &Path| {
+        let log = fs::read(generation(folder).join("db")).unwrap();
+        log.iter().rev().take_while(|byte| **byte == 0).count()
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let store = PointStore::open(folder.path()).unwrap();
+    fill(&store, 0, 30);
+    assert!(zeros_at_the_end(folder.path()) > SEGMENT);
+    // As kill -9 leaves it: opened again, there is what sled wrote, until there is a group to write.
+    let killed = copy_of(folder.path());
+    let all = receipts(&store);
+    store.close().unwrap();
+    let opened = PointStore::open(killed.path()).unwrap();
+    for folder in [&folder, &killed] {
+        assert!(zeros_at_the_end(folder.path()) < SEGMENT);
+    }
+    assert_serves(&opened, &all);
+    fill(&opened, 30, 1);
+    assert!(zeros_at_the_end(killed.path()) > SEGMENT);
+    opened.close().unwrap();
+    assert!(zeros_at_the_end(killed.path()) < SEGMENT);
+    assert!(PointStore::open(killed.path()).unwrap().opened().was_clean());
 }

@@ -1,0 +1,91 @@
+//! The log that is longer than it is, with sled itself writing to it.
+
+use std::fs;
+
+use super::*;
+
+/// A generation with nothing in it, and the database on it.
+fn database() -> (tempfile::TempDir, Generation, Database) {
+    let folder = tempfile::tempdir().unwrap();
+    let generation = Generation::numbered(folder.path(), 1);
+    fs::create_dir(generation.path()).unwrap();
+    let database = Database::open(&generation, 1 << 20).unwrap().synced().unwrap();
+    (folder, generation, database)
+}
+
+/// A group of one page that is like no other.
+fn group(number: u64) -> Vec<NewPage> {
+    vec![(number, number.to_string().bytes().cycle().take(4000).collect())]
+}
+
+fn write(database: &Database, number: u64) {
+    database.append(&group(number)).unwrap();
+    database.sync().unwrap();
+}
+
+/// Everything in it, as appended.
+fn assert_holds(database: &Database, groups: u64) {
+    let pages = database.pages(0).map(|page| page.map(|(first, bytes)| (first, bytes.to_vec())));
+    let expected: Vec<NewPage> = (1..=groups).flat_map(group).collect();
+    assert!(pages.collect::<Result<Vec<_>, _>>().unwrap() == expected);
+}
+
+#[test]
+fn the_log_grows_before_sled_needs_it_and_is_cut_to_what_sled_wrote() {
+    let (_folder, generation, database) = database();
+    let len = || fs::metadata(generation.log_path()).unwrap().len();
+    let mut lens = Vec::new();
+    for number in 1..=600 {
+        write(&database, number);
+        lens.push(len());
+        assert!(len() % SEGMENT_LEN == 0, "sled itself never made it longer");
+    }
+    lens.dedup();
+    assert!((3..8).contains(&lens.len()), "a few steps for some five segments: {lens:?}");
+    assert_holds(&database, 600);
+
+    // As a crash leaves it, and as it is closed: sled begins where it had stopped.
+    let copy = Generation::numbered(generation.path().parent().unwrap(), 2);
+    generation.copy_to(&copy).unwrap();
+    assert!(database.drop_wholly());
+    for generation in [generation, copy] {
+        let long = fs::metadata(generation.log_path()).unwrap().len();
+        generation.cut_runway().unwrap();
+        let cut = fs::metadata(generation.log_path()).unwrap().len();
+        assert!(cut < long && cut % SEGMENT_LEN == 0, "{cut} of {long}");
+        let database = Database::open(&generation, 1 << 20).unwrap();
+        assert_holds(&database, 600);
+        write(&database, 601);
+        assert_holds(&database, 601);
+    }
+}
+
+#[test]
+fn sled_finds_the_end_of_its_log_before_zeros_that_were_not_cut_off() {
+    let (_folder, generation, database) = database();
+    (1..=100).for_each(|number| write(&database, number));
+    assert!(database.drop_wholly());
+    for round in 0..3 {
+        let log = File::options().read(true).write(true).open(generation.log_path()).unwrap();
+        Runway::default().extend(&log, &generation.log_path());
+        drop(log);
+        let database = Database::open(&generation, 1 << 20).unwrap();
+        assert_holds(&database, 100 + round);
+        write(&database, 101 + round);
+        assert!(database.drop_wholly());
+    }
+}
+
+#[test]
+fn nothing_is_written_to_the_log_beside_somebody_who_reads() {
+    let (_folder, generation, database) = database();
+    let len = || fs::metadata(generation.log_path()).unwrap().len();
+    let before = len();
+    let reading = database.reading.read();
+    write(&database, 1);
+    assert_eq!(len().next_multiple_of(SEGMENT_LEN), before.next_multiple_of(SEGMENT_LEN));
+    drop(reading);
+    write(&database, 2);
+    assert!(len() > before + SEGMENT_LEN);
+    assert_holds(&database, 2);
+}
