@@ -109,7 +109,7 @@ impl Database {
     /// Appends pages in one transaction.
     pub(super) fn append(&self, pages: &[NewPage]) -> Result<(), Fault> {
         // Before it grows again: afterwards a file that was cut is as long as it was, with a hole in it.
-        let len = self.check_log()?;
+        let len = self.check_len(files::len(&self.log, &self.log_path)?)?;
         self.keep_runway(len)?;
         let _turn = self.turn();
         caught(|| {
@@ -170,7 +170,8 @@ impl Database {
 
     fn sync_log(&self) -> Result<(), Fault> {
         self.log.sync_data().map_err(|error| fault("sync", &self.log_path, &error))?;
-        self.check_log().map(drop)
+        // The file that was synced must still be the store's: not removed, not replaced, not cut.
+        self.check_len(files::check_in_place(&self.log, &self.log_path)?).map(drop)
     }
 
     /// Makes the log longer before sled needs it, unless somebody reads just now.
@@ -209,12 +210,11 @@ impl Database {
         caught(|| self.db.flush().map_err(Caught::Sled)).map_err(|caught| caught.into_fault("flush"))
     }
 
-    /// The file that was synced must still be the store's: not removed, not replaced, not cut. Gives its length.
-    fn check_log(&self) -> Result<u64, Fault> {
-        let len = files::check_in_place(&self.log, &self.log_path)?;
+    /// The log must not have been cut since its length was looked at last.
+    fn check_len(&self, len: u64) -> Result<u64, Fault> {
         let before = self.log_len.swap(len, Ordering::Relaxed);
         // sled gives back free segments at the end, and only whole ones.
-        if len < before && (len == 0 || len % SEGMENT_LEN != 0) {
+        if len < before && (len == 0 || !len.is_multiple_of(SEGMENT_LEN)) {
             return Err(Fault::new(format!("{} was cut while it was open", self.log_path.display())));
         }
         Ok(len)

@@ -69,6 +69,11 @@ pub(super) fn check_in_place(file: &File, path: &Path) -> Result<u64, Fault> {
     }
 }
 
+/// The length of an open file.
+pub(super) fn len(file: &File, path: &Path) -> Result<u64, Fault> {
+    Look::at_file(file).map(|look| look.len).map_err(|error| fault("look at", path, &error))
+}
+
 /// What tells whether a file is still in its place, and how long it is.
 ///
 /// Its times are not asked for. From Linux 6.13 on, the write after such a question gives the file a new time, which the
