@@ -4,14 +4,52 @@
 //! `commit/schedules.rs`. No feature shows it, and nothing else is built with it.
 
 #[cfg(not(all(test, pointstore_shuttle)))]
-pub(crate) use self::real::{AtomicBool, Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard};
+pub(crate) use self::real::{AtomicBool, Condvar, Gate, Mutex, MutexGuard, RwLock, RwLockReadGuard};
 #[cfg(all(test, pointstore_shuttle))]
-pub(crate) use self::scheduled::{AtomicBool, Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard};
+pub(crate) use self::scheduled::{AtomicBool, Condvar, Gate, Mutex, MutexGuard, RwLock, RwLockReadGuard};
 
 #[cfg(not(all(test, pointstore_shuttle)))]
 mod real {
+    use std::sync::PoisonError;
+    use std::time::Duration;
+
     pub(crate) use parking_lot::{Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard};
     pub(crate) use std::sync::atomic::AtomicBool;
+
+    /// Where threads wait that are woken together.
+    ///
+    /// Its condition variable is std's: on Linux that wakes all with one system call, where parking_lot's makes one
+    /// for each.
+    #[derive(Debug, Default)]
+    pub(crate) struct Gate {
+        waiting: std::sync::Mutex<usize>,
+        woken: std::sync::Condvar,
+    }
+
+    impl Gate {
+        /// Waits until there is something to see, for `limit` at most. It is looked for with the gate held: whoever
+        /// changes what is seen, and wakes then, is not missed.
+        pub(crate) fn wait_for<T>(&self, limit: Duration, mut look: impl FnMut() -> Option<T>) -> Option<T> {
+            let mut seen = None;
+            let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+            *waiting = waiting.saturating_add(1);
+            let waited = self.woken.wait_timeout_while(waiting, limit, |_| {
+                seen = look();
+                seen.is_none()
+            });
+            let (mut waiting, _) = waited.unwrap_or_else(PoisonError::into_inner);
+            *waiting = waiting.saturating_sub(1);
+            seen
+        }
+
+        /// Wakes all who wait.
+        pub(crate) fn wake_all(&self) {
+            let waiting = *self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+            if waiting > 0 {
+                self.woken.notify_all();
+            }
+        }
+    }
 }
 
 /// Shuttle's locks in the shape of parking_lot's: no lock is poisoned by a panic, and waiting borrows the guard.
@@ -111,6 +149,31 @@ mod scheduled {
     impl Waited {
         pub(crate) fn timed_out(self) -> bool {
             self.over
+        }
+    }
+
+    #[derive(Debug, Default)]
+    pub(crate) struct Gate {
+        held: Mutex<()>,
+        woken: Condvar,
+    }
+
+    impl Gate {
+        pub(crate) fn wait_for<T>(&self, limit: Duration, mut look: impl FnMut() -> Option<T>) -> Option<T> {
+            let mut held = self.held.lock();
+            loop {
+                if let Some(seen) = look() {
+                    return Some(seen);
+                }
+                if self.woken.wait_for(&mut held, limit).timed_out() {
+                    return look();
+                }
+            }
+        }
+
+        pub(crate) fn wake_all(&self) {
+            drop(self.held.lock());
+            self.woken.notify_all();
         }
     }
 

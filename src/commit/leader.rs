@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::Committer;
 use super::group::{Draft, Fit, Overlay};
 use super::laps::Laps;
-use super::queue::{Phase, Ticket};
+use super::queue::{Phase, Ticket, wake};
 use super::request::Work;
 use crate::contain::contain;
 use crate::engine::Mark;
@@ -169,10 +169,12 @@ impl Committer {
         }
         let left = waiting.len().saturating_add(usize::from(unfinished.is_some()));
         let first = self.queue.expect(left, inside.len());
-        let mut inside = inside.into_iter();
-        inside.by_ref().take(first).for_each(|(ticket, _)| ticket.tell(Phase::Done));
+        // All are told before the first is woken: who waits beside it has an answer, too.
+        inside.iter().for_each(|(ticket, _)| ticket.tell(Phase::Done));
+        let mut inside = inside.iter().map(|(ticket, _)| &**ticket);
+        wake(inside.by_ref().take(first));
         self.queue.hand_over(waiting.into_iter(), unfinished, entries);
-        inside.for_each(|(ticket, _)| ticket.tell(Phase::Done));
+        wake(inside);
     }
 
     /// I10: nothing is written any more. Those whose entries may be on the disk are told that it is not known;
@@ -194,10 +196,10 @@ impl Committer {
         for ticket in &members.waiting {
             ticket.work().give_up(&untouched);
         }
-        let inside = members.inside.into_iter().map(|(ticket, _)| ticket);
-        for ticket in inside.chain(members.waiting) {
-            ticket.tell(Phase::Done);
-        }
+        let inside = members.inside.iter().map(|(ticket, _)| ticket);
+        let all = inside.chain(&members.waiting).map(Arc::as_ref);
+        all.clone().for_each(|ticket| ticket.tell(Phase::Done));
+        wake(all);
         self.tell_if_poisoned();
     }
 }

@@ -11,10 +11,14 @@ use std::time::Duration;
 use super::GroupCounts;
 use super::request::{Shape, Work};
 use crate::error::{Fault, StorageError};
-use crate::sync::{AtomicBool, Condvar, Mutex, MutexGuard};
+use crate::sync::{AtomicBool, Condvar, Gate, Mutex, MutexGuard};
 
 /// So many groups are not waited for after one that was waited for in vain.
 const HURRIED_GROUPS: u32 = 15;
+
+/// So many callers wait at one gate: to wake them together costs the system two thirds of what it costs one by one, and
+/// more at a gate gain hardly anything.
+const GATE_PLACES: usize = 16;
 
 /// When a leader waits for callers who were answered just now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +41,7 @@ pub(super) struct Ticket {
     /// The request with an answer missing everywhere, for a caller who cannot wait for the leader any longer.
     shape: Shape,
     phase: Mutex<Phase>,
-    turn: Condvar,
+    gate: Arc<Gate>,
     /// Groups that were finished when it was queued.
     entered: u64,
 }
@@ -54,14 +58,8 @@ pub(super) enum Phase {
 }
 
 impl Ticket {
-    fn new(work: Work, entered: u64) -> Self {
-        Self {
-            shape: work.shape(),
-            work: Mutex::new(work),
-            phase: Mutex::new(Phase::Waiting),
-            turn: Condvar::new(),
-            entered,
-        }
+    fn new(work: Work, gate: Arc<Gate>, entered: u64) -> Self {
+        Self { shape: work.shape(), work: Mutex::new(work), phase: Mutex::new(Phase::Waiting), gate, entered }
     }
 
     /// How many commands the request had when it was queued; a list counts as one.
@@ -74,15 +72,21 @@ impl Ticket {
         self.work.lock()
     }
 
-    /// Says what its caller does next. Who has an answer leads no more: a leader may choose the next one just before
-    /// the queue is poisoned, and tell it just after.
+    /// Says what its caller does next, who is still to be [woken](wake). Who has an answer leads no more: a leader may
+    /// choose the next one just before the queue is poisoned, and tell it just after.
     pub(super) fn tell(&self, next: Phase) {
         let mut phase = self.phase.lock();
         if *phase != Phase::Done {
             *phase = next;
         }
-        drop(phase);
-        self.turn.notify_one();
+    }
+
+    /// What its caller was told, once.
+    fn told(&self) -> Option<Phase> {
+        match std::mem::replace(&mut *self.phase.lock(), Phase::Waiting) {
+            Phase::Waiting => None,
+            told => Some(told),
+        }
     }
 
     /// Takes the answered request out.
@@ -93,6 +97,18 @@ impl Ticket {
     /// The request as if every answer in it were `error`, without touching what the leader may hold.
     pub(super) fn answered(&self, error: &StorageError) -> Work {
         self.shape.answered(error)
+    }
+}
+
+/// Wakes those who were told something, and who else waits with them.
+pub(super) fn wake<'a>(told: impl IntoIterator<Item = &'a Ticket>) {
+    let mut last: Option<&Arc<Gate>> = None;
+    for Ticket { gate, .. } in told {
+        // Those of a gate stand side by side.
+        if !last.is_some_and(|last| Arc::ptr_eq(last, gate)) {
+            gate.wake_all();
+        }
+        last = Some(gate);
     }
 }
 
@@ -115,6 +131,9 @@ impl Ended {
 #[derive(Debug, Default)]
 struct State {
     waiting: VecDeque<Arc<Ticket>>,
+    /// Where the last one who came waits, and for how many more there is place.
+    gate: Arc<Gate>,
+    places: usize,
     /// Somebody leads, or was told to.
     leading: bool,
     /// Somebody who leads has begun.
@@ -137,6 +156,17 @@ struct State {
 impl State {
     fn ended(&self) -> Option<Ended> {
         if self.closing { Some(Ended::Closed) } else { self.poison.clone().map(Ended::Poisoned) }
+    }
+
+    /// Where the next one waits: who will be the first in the queue by itself, because it leads next and is woken alone,
+    /// the others with those who are woken when they are.
+    fn gate(&mut self) -> Arc<Gate> {
+        if self.waiting.is_empty() || self.places == 0 {
+            self.gate = Arc::default();
+            self.places = GATE_PLACES;
+        }
+        self.places = if self.waiting.is_empty() { 0 } else { self.places.saturating_sub(1) };
+        Arc::clone(&self.gate)
     }
 }
 
@@ -175,7 +205,7 @@ impl Queue {
         if let Some(ended) = state.ended() {
             return Err(work.shape().answered(&ended.error()));
         }
-        let ticket = Arc::new(Ticket::new(work, state.finished));
+        let ticket = Arc::new(Ticket::new(work, state.gate(), state.finished));
         state.waiting.push_back(Arc::clone(&ticket));
         if state.gathering && state.waiting.len() >= state.expected {
             self.gathered.notify_one();
@@ -189,25 +219,14 @@ impl Queue {
     /// `stall_limit` is poisoned: its leader hangs where nothing can wake it, and with it whatever is in its group.
     pub(super) fn wait(&self, ticket: &Ticket, stall_limit: Duration) -> Result<Phase, Fault> {
         let mut finished = ticket.entered;
-        let mut phase = ticket.phase.lock();
         loop {
-            if *phase != Phase::Waiting {
-                return Ok(std::mem::replace(&mut *phase, Phase::Waiting));
+            if let Some(told) = ticket.gate.wait_for(stall_limit, || ticket.told()) {
+                return Ok(told);
             }
-            if ticket.turn.wait_for(&mut phase, stall_limit).timed_out() && *phase == Phase::Waiting {
-                drop(phase);
-                match self.give_up_unless_moved(finished) {
-                    Ok(now) => finished = now,
-                    // What still waited was told that it was not attempted, this caller perhaps among it.
-                    Err(stalled) => {
-                        let mut phase = ticket.phase.lock();
-                        return match std::mem::replace(&mut *phase, Phase::Waiting) {
-                            Phase::Waiting => Err(stalled),
-                            told => Ok(told),
-                        };
-                    }
-                }
-                phase = ticket.phase.lock();
+            match self.give_up_unless_moved(finished) {
+                Ok(now) => finished = now,
+                // What still waited was told that it was not attempted, this caller perhaps among it.
+                Err(stalled) => return ticket.told().ok_or(stalled),
             }
         }
     }
@@ -291,6 +310,7 @@ impl Queue {
             Some(next) => {
                 drop(state);
                 next.tell(Phase::Lead);
+                wake([&*next]);
             }
             None => {
                 state.leading = false;
@@ -366,10 +386,11 @@ impl Queue {
 
 /// Tells those who waited that they were not attempted.
 fn give_up(waiting: VecDeque<Arc<Ticket>>, cause: &Fault) {
-    for ticket in waiting {
+    for ticket in &waiting {
         ticket.work().give_up(&StorageError::NotAttempted(cause.clone()));
         ticket.tell(Phase::Done);
     }
+    wake(waiting.iter().map(Arc::as_ref));
 }
 
 #[cfg(test)]

@@ -259,6 +259,7 @@ fn i10_who_has_an_answer_takes_it_though_a_leader_had_chosen_it() {
     let (chosen, _) = enter(&queue);
     queue.poison(&cause("it hangs"));
     chosen.tell(Phase::Lead);
+    wake([&*chosen]);
     assert_eq!(queue.wait(&chosen, LONG), Ok(Phase::Done));
     assert_eq!(answers(chosen.take()), not_attempted(&cause("it hangs")));
 }
