@@ -44,9 +44,61 @@ mod real {
 
         /// Wakes all who wait.
         pub(crate) fn wake_all(&self) {
-            let waiting = *self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-            if waiting > 0 {
+            if self.waiting() > 0 {
                 self.woken.notify_all();
+            }
+        }
+
+        /// How many wait. Who is counted waits indeed: the gate is held in between.
+        pub(super) fn waiting(&self) -> usize {
+            *self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+        }
+    }
+}
+
+#[cfg(all(test, not(pointstore_shuttle)))]
+mod tests {
+    use std::sync::atomic::Ordering;
+    use std::thread;
+    use std::time::Duration;
+
+    use super::*;
+
+    const LONG: Duration = Duration::from_secs(60);
+
+    #[test]
+    fn everybody_at_a_gate_is_woken_at_once_and_who_has_nothing_to_see_waits_on() {
+        let (gate, here, there) = (Gate::default(), AtomicBool::new(false), AtomicBool::new(false));
+        let wait = |seen: &AtomicBool| gate.wait_for(LONG, || seen.load(Ordering::SeqCst).then_some(()));
+        thread::scope(|scope| {
+            let woken: Vec<_> = (0..8).map(|_| scope.spawn(|| wait(&here))).collect();
+            let other = scope.spawn(|| wait(&there));
+            gate.until_waiting(9);
+            here.store(true, Ordering::SeqCst);
+            gate.wake_all();
+            woken.into_iter().for_each(|woken| assert_eq!(woken.join().unwrap(), Some(())));
+            gate.until_waiting(1);
+            assert!(!other.is_finished());
+            there.store(true, Ordering::SeqCst);
+            gate.wake_all();
+            assert_eq!(other.join().unwrap(), Some(()));
+        });
+        gate.until_waiting(0);
+    }
+
+    #[test]
+    fn nobody_waits_at_a_gate_for_longer_than_the_limit_or_for_what_is_there() {
+        let gate = Gate::default();
+        assert_eq!(gate.wait_for(Duration::from_millis(5), || None::<()>), None);
+        assert_eq!(gate.wait_for(LONG, || Some(7)), Some(7));
+        gate.until_waiting(0);
+    }
+
+    impl Gate {
+        /// Until so many wait.
+        fn until_waiting(&self, threads: usize) {
+            while self.waiting() != threads {
+                thread::yield_now();
             }
         }
     }
@@ -108,10 +160,6 @@ mod scheduled {
     pub(crate) struct Condvar(shuttled::Condvar);
 
     impl Condvar {
-        pub(crate) fn new() -> Self {
-            Self::default()
-        }
-
         pub(crate) fn notify_one(&self) {
             self.0.notify_one();
         }

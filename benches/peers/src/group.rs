@@ -8,8 +8,8 @@
 //! - Whoever finds nobody leading leads. A leader takes everything that waits, commits it with one
 //!   [`Peer::grant_batch`], so one transaction and one sync, and hands every caller its own answer. It serves that
 //!   one group, its own, and then names the first of the queue its successor: nobody works for others for long.
-//! - A follower parks on its own thread's token, and is woken once: with its answer or with the lead. No condition
-//!   variable is shared, so nobody is woken for nothing.
+//! - A follower is woken once, with its answer or with the lead: as in the store sixteen wait at a gate and are woken
+//!   with one system call, and who comes to an empty queue, to lead next, waits at a gate of its own.
 //! - The answers of a group wake its callers, and they ask again at once. A leader that took the queue in that
 //!   moment would commit a group of one while all the others queue behind it. So it lets them run first: it yields
 //!   for as long as the queue is smaller than the last group and still growing. A lone caller never yields.
@@ -18,8 +18,8 @@
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU8, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread::{self, Thread};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
 
 use crate::Result;
 use crate::peers::{Answer, Balances, Peer};
@@ -27,6 +27,9 @@ use crate::work::Grant;
 
 /// The most grants of a group.
 const GROUP_MAX: usize = 4096;
+
+/// So many wait at a gate.
+const GATE_PLACES: usize = 16;
 
 const WAITING: u8 = 0;
 const LEAD: u8 = 1;
@@ -41,16 +44,33 @@ pub(crate) struct Grouped<P> {
 #[derive(Default)]
 struct State {
     waiting: VecDeque<Arc<Ticket>>,
+    /// Where the last one who came waits, and for how many more there is place.
+    gate: Arc<Gate>,
+    places: usize,
     /// Somebody leads, or was told to.
     leading: bool,
     /// Grants of the last group.
     last: usize,
 }
 
+/// Where callers wait that are woken together.
+#[derive(Default)]
+struct Gate {
+    held: Mutex<()>,
+    woken: Condvar,
+}
+
+impl Gate {
+    fn wake_all(&self) {
+        drop(lock(&self.held));
+        self.woken.notify_all();
+    }
+}
+
 /// A queued grant and its caller's place to wait.
 struct Ticket {
     grant: Grant,
-    caller: Thread,
+    gate: Arc<Gate>,
     turn: AtomicU8,
     answer: Mutex<Option<Result<Answer, String>>>,
 }
@@ -58,7 +78,18 @@ struct Ticket {
 impl Ticket {
     fn tell(&self, turn: u8) {
         self.turn.store(turn, Ordering::Release);
-        self.caller.unpark();
+    }
+
+    /// Waits for its turn, and says what that is.
+    fn turn(&self) -> u8 {
+        let mut held = lock(&self.gate.held);
+        loop {
+            let turn = self.turn.load(Ordering::Acquire);
+            if turn != WAITING {
+                return turn;
+            }
+            held = self.gate.woken.wait(held).unwrap_or_else(PoisonError::into_inner);
+        }
     }
 
     fn answer(&self, answer: Result<Answer, String>) {
@@ -81,13 +112,19 @@ impl<P: Peer> Grouped<P> {
 
     /// Queues a grant and says whether its caller leads at once.
     fn enter(&self, grant: &Grant) -> (Arc<Ticket>, bool) {
+        let mut state = lock(&self.state);
+        let alone = state.waiting.is_empty();
+        if alone || state.places == 0 {
+            state.gate = Arc::default();
+            state.places = GATE_PLACES;
+        }
+        state.places = if alone { 0 } else { state.places - 1 };
         let ticket = Arc::new(Ticket {
             grant: grant.clone(),
-            caller: thread::current(),
+            gate: Arc::clone(&state.gate),
             turn: AtomicU8::new(WAITING),
             answer: Mutex::new(None),
         });
-        let mut state = lock(&self.state);
         state.waiting.push_back(Arc::clone(&ticket));
         let lead = !state.leading;
         state.leading = true;
@@ -124,13 +161,22 @@ impl<P: Peer> Grouped<P> {
                 Ok(answers) => answers.get(place).cloned().ok_or_else(|| "an answer is missing".to_owned()),
                 Err(error) => Err(error.clone()),
             });
-            if !Arc::ptr_eq(ticket, own) {
-                ticket.tell(DONE);
+            ticket.tell(DONE);
+        }
+        let mut woken = None;
+        for ticket in group.iter().filter(|ticket| !Arc::ptr_eq(ticket, own)) {
+            if !woken.is_some_and(|woken| Arc::ptr_eq(woken, &ticket.gate)) {
+                ticket.gate.wake_all();
             }
+            woken = Some(&ticket.gate);
         }
         let mut state = lock(&self.state);
-        match state.waiting.front() {
-            Some(next) => next.tell(LEAD),
+        match state.waiting.front().map(Arc::clone) {
+            Some(next) => {
+                drop(state);
+                next.tell(LEAD);
+                next.gate.wake_all();
+            }
             None => state.leading = false,
         }
     }
@@ -138,19 +184,10 @@ impl<P: Peer> Grouped<P> {
 
 impl<P: Peer> Peer for Grouped<P> {
     fn grant(&self, _caller: usize, grant: &Grant) -> Result<Answer> {
-        let (ticket, mut lead) = self.enter(grant);
-        while !lead {
-            match ticket.turn.load(Ordering::Acquire) {
-                WAITING => thread::park(),
-                turn => {
-                    if turn == DONE {
-                        return ticket.take();
-                    }
-                    lead = true;
-                }
-            }
+        let (ticket, lead) = self.enter(grant);
+        if lead || ticket.turn() == LEAD {
+            self.lead(&ticket);
         }
-        self.lead(&ticket);
         ticket.take()
     }
 

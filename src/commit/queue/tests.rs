@@ -71,6 +71,21 @@ fn the_first_one_leads_and_hands_over_to_the_next_in_order() {
     assert_eq!((queue.counts().groups, queue.counts().largest), (2, 1));
 }
 
+/// Who will lead is woken alone; those who are answered together, with a few calls of the system.
+#[test]
+fn who_comes_to_an_empty_queue_waits_by_itself_and_the_others_some_at_a_gate() {
+    let queue = queue();
+    for _ in 0..2 {
+        let tickets: Vec<_> = (0..2 * GATE_PLACES + 2).map(|_| enter(&queue).0).collect();
+        let gates = tickets.chunk_by(|one, next| Arc::ptr_eq(&one.gate, &next.gate));
+        assert_eq!(gates.map(<[_]>::len).collect::<Vec<_>>(), [1, GATE_PLACES, GATE_PLACES, 1]);
+        let first = Arc::as_ptr(&tickets[0].gate);
+        assert!(tickets[1..].iter().all(|ticket| Arc::as_ptr(&ticket.gate) != first));
+        queue.take_waiting();
+        assert!(!Arc::ptr_eq(&queue.state.lock().gate(), &tickets[2 * GATE_PLACES + 1].gate));
+    }
+}
+
 #[test]
 fn what_was_begun_and_not_finished_goes_behind_the_others() {
     let queue = queue();

@@ -16,6 +16,7 @@ use sled::transaction::{ConflictableTransactionError, TransactionError};
 use super::files::{self, fault};
 use super::generation::Generation;
 use super::runway::Runway;
+use super::space;
 use crate::contain::contain;
 use crate::engine::NewPage;
 use crate::error::{Fault, OpenError};
@@ -177,12 +178,16 @@ impl Database {
     /// Makes the log longer before sled needs it, unless somebody reads just now.
     fn keep_runway(&self, len: u64) -> Result<(), Fault> {
         let mut runway = self.runway.lock();
-        if runway.is_short(&self.log, len) {
-            // What sled was to write is written, and nobody can make it write more: behind the end of its log there is
-            // nobody but us.
+        if runway.is_short(&self.log, len) && space::is_plentiful(&self.log_path) {
+            let _turn = self.turn();
+            // If anything is to be waited for, it is here, where who reads goes on.
+            self.nudge()?;
             let Some(_nobody_reads) = self.reading.try_write_for(READERS_WAIT) else { return Ok(()) };
-            self.flush()?;
-            runway.extend(&self.log, &self.log_path);
+            // Now all that sled was to write is written, by readers too, and nobody can make it write more: behind the
+            // end of its log there is nobody but us.
+            self.nudge()?;
+            let len = self.check_len(files::len(&self.log, &self.log_path)?)?;
+            runway.extend(&self.log, len);
         }
         Ok(())
     }
@@ -205,7 +210,7 @@ impl Database {
         (turns % 2 == 1).then_some(turns)
     }
 
-    /// The same without waiting for a turn: for the thread that wakes a flush that hangs.
+    /// The same without waiting for a turn: for who has it, and for the thread that wakes a flush that hangs.
     pub(super) fn nudge(&self) -> Result<usize, Fault> {
         caught(|| self.db.flush().map_err(Caught::Sled)).map_err(|caught| caught.into_fault("flush"))
     }

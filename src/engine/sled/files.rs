@@ -78,6 +78,7 @@ pub(super) fn len(file: &File, path: &Path) -> Result<u64, Fault> {
 ///
 /// Its times are not asked for. From Linux 6.13 on, the write after such a question gives the file a new time, which the
 /// sync behind it may have to write: a step to the disk more for each group.
+#[derive(Debug, PartialEq, Eq)]
 struct Look {
     links: u64,
     /// Device and number.
@@ -85,14 +86,16 @@ struct Look {
     len: u64,
 }
 
+/// Kernels before 4.11, and sandboxes of their time, know no such question: they are asked for everything.
 #[cfg(target_os = "linux")]
 impl Look {
     fn at_file(file: &File) -> io::Result<Self> {
-        Self::of(file, c"", rustix::fs::AtFlags::EMPTY_PATH)
+        Self::of(file, c"", rustix::fs::AtFlags::EMPTY_PATH).or_else(|_| file.metadata().map(Self::from))
     }
 
     fn at_path(path: &Path) -> io::Result<Self> {
         Self::of(rustix::fs::CWD, path, rustix::fs::AtFlags::empty())
+            .or_else(|_| fs::metadata(path).map(Self::from))
     }
 
     fn of(
@@ -119,7 +122,7 @@ impl Look {
     }
 }
 
-#[cfg(all(unix, not(target_os = "linux")))]
+#[cfg(unix)]
 impl From<fs::Metadata> for Look {
     fn from(found: fs::Metadata) -> Self {
         use std::os::unix::fs::MetadataExt;
@@ -176,5 +179,26 @@ pub(super) fn remove_folder(path: &Path) -> Result<(), Fault> {
     match fs::remove_dir_all(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(fault("remove", path, &error)),
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_looks_the_same_however_it_is_looked_at() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, link) = (folder.path().join("file"), folder.path().join("link"));
+        fs::write(&path, [7; 1234]).unwrap();
+        fs::hard_link(&path, &link).unwrap();
+        let file = File::open(&path).unwrap();
+        let look = Look::at_file(&file).unwrap();
+        assert_eq!(look.len, 1234);
+        assert_eq!(look.links, if cfg!(unix) { 2 } else { 1 });
+        assert_eq!(look, Look::at_path(&link).unwrap());
+        assert_eq!(look, Look::from(file.metadata().unwrap()), "as systems without statx tell it");
+        let error = Look::at_path(&folder.path().join("none")).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::NotFound);
     }
 }

@@ -12,7 +12,8 @@
 //! | `helper` | a flush that never returns, a watermark that is never synced |
 //! | `space` | a full disk |
 //!
-//! And against one cost: `runway` keeps the log longer than it is, so that a sync has only bytes to write.
+//! And against one cost: `runway` keeps the log longer than what sled has written to it, so that a sync has only bytes
+//! to write.
 
 mod carve;
 mod database;

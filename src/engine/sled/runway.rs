@@ -9,10 +9,9 @@
 
 use std::fs::File;
 use std::io;
-use std::path::Path;
 
 use super::database::SEGMENT_LEN;
-use super::{files, space};
+use super::files;
 
 /// Bytes that are made at a time: as many as there are, within these bounds. The most take a disk some milliseconds.
 const STEP_MIN: u64 = SEGMENT_LEN;
@@ -49,21 +48,21 @@ impl Runway {
         unused >= len
     }
 
-    /// Makes the log longer, where the disk has plenty of room. Nobody else may write to it meanwhile, and all that sled
-    /// was to write must be written.
+    /// Makes a log of this length longer, up to the end of a segment. Nobody else may write to it meanwhile, and all
+    /// that sled was to write must be written.
     ///
     /// No error comes of it: a write that fails here says nothing of what was written before, and a disk with troubles
     /// shows them to the group that follows.
-    pub(super) fn extend(&mut self, log: &File, path: &Path) {
-        if space::is_plentiful(path) {
-            self.given_up = append_zeros(log).is_err();
+    pub(super) fn extend(&mut self, log: &File, len: u64) {
+        if append_zeros(log, len).is_err() {
+            self.given_up = true;
+            // A part of them is of no use, and others may need its room.
+            let _ = log.set_len(len);
         }
     }
 }
 
-/// Appends zeros up to the end of a segment.
-fn append_zeros(log: &File) -> io::Result<()> {
-    let mut len = log.metadata()?.len();
+fn append_zeros(log: &File, mut len: u64) -> io::Result<()> {
     let end = end_of_segment(len);
     let end = end.saturating_add(end.clamp(STEP_MIN, STEP_MAX));
     while len < end {
@@ -75,7 +74,7 @@ fn append_zeros(log: &File) -> io::Result<()> {
     Ok(())
 }
 
-/// Cuts off the segments at the end that are all zeros.
+/// Cuts off the segments at the end that are all zeros, and a part of one, too.
 pub(super) fn cut(log: &File) -> io::Result<()> {
     let len = log.metadata()?.len();
     let mut end = len;

@@ -1,6 +1,7 @@
-//! The log that is longer than it is, with sled itself writing to it.
+//! The log that is longer than what sled has written, with sled itself writing to it, and who waits for whom then.
 
 use std::fs;
+use std::sync::mpsc;
 
 use super::*;
 
@@ -67,7 +68,9 @@ fn sled_finds_the_end_of_its_log_before_zeros_that_were_not_cut_off() {
     assert!(database.drop_wholly());
     for round in 0..3 {
         let log = File::options().read(true).write(true).open(generation.log_path()).unwrap();
-        Runway::default().extend(&log, &generation.log_path());
+        let len = log.metadata().unwrap().len();
+        Runway::default().extend(&log, len);
+        assert!(log.metadata().unwrap().len() > len);
         drop(log);
         let database = Database::open(&generation, 1 << 20).unwrap();
         assert_holds(&database, 100 + round);
@@ -77,7 +80,7 @@ fn sled_finds_the_end_of_its_log_before_zeros_that_were_not_cut_off() {
 }
 
 #[test]
-fn nothing_is_written_to_the_log_beside_somebody_who_reads() {
+fn no_zeros_are_written_beside_somebody_who_reads() {
     let (_folder, generation, database) = database();
     let len = || fs::metadata(generation.log_path()).unwrap().len();
     let before = len();
@@ -88,4 +91,59 @@ fn nothing_is_written_to_the_log_beside_somebody_who_reads() {
     write(&database, 2);
     assert!(len() > before + SEGMENT_LEN);
     assert_holds(&database, 2);
+}
+
+#[test]
+fn whoever_reads_waits_while_zeros_are_written() {
+    let (_folder, _generation, database) = database();
+    write(&database, 1);
+    let reads: [fn(&Database) -> bool; 2] =
+        [|database| database.page(1).unwrap().is_some(), |database| database.pages(0).next().is_some()];
+    for read in reads {
+        let (tell, told) = mpsc::channel();
+        let writing = database.reading.write();
+        thread::scope(|scope| {
+            let database = &database;
+            scope.spawn(move || tell.send(read(database)).unwrap());
+            told.recv_timeout(Duration::from_millis(50)).unwrap_err();
+            drop(writing);
+            assert!(told.recv().unwrap());
+        });
+    }
+}
+
+/// They go behind it, not over it.
+#[test]
+fn what_sled_was_to_write_is_written_before_the_zeros() {
+    let (_folder, generation, database) = database();
+    let log = || fs::read(generation.log_path()).unwrap();
+    let holds = |bytes: &[u8], page: &[u8]| bytes.windows(page.len()).any(|bytes| bytes == page);
+    let [(_, page)] = group(7).try_into().unwrap();
+    database.journal.insert(7_u64.to_be_bytes(), page.as_slice()).unwrap();
+    let before = log();
+    assert!(!holds(&before, &page), "it is in sled's buffer");
+    database.keep_runway(before.len() as u64).unwrap();
+    let after = log();
+    assert!(holds(&after, &page));
+    assert!(after.len() as u64 > before.len() as u64 + SEGMENT_LEN);
+}
+
+/// A group that waits for its turn, behind another store's disk perhaps, keeps nobody from reading.
+#[test]
+fn whoever_reads_goes_on_while_a_group_waits_for_its_turn() {
+    let (_folder, _generation, database) = database();
+    database.journal.insert(1_u64.to_be_bytes(), b"page").unwrap();
+    let turn = database.turn();
+    thread::scope(|scope| {
+        let extended = scope.spawn(|| database.keep_runway(0));
+        while !database.runway.is_locked() {
+            thread::yield_now();
+        }
+        for _ in 0..1_000 {
+            assert!(database.page(1).unwrap().is_some());
+            thread::yield_now();
+        }
+        drop(turn);
+        extended.join().unwrap().unwrap();
+    });
 }

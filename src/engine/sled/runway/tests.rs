@@ -37,7 +37,7 @@ fn as_much_as_there_is_within_bounds_is_made_up_to_the_end_of_a_segment() {
         (9 * SEGMENT + 5, 14),
     ] {
         let (_folder, path, log) = log(&vec![7; len]);
-        Runway::default().extend(&log, &path);
+        Runway::default().extend(&log, len as u64);
         let made = fs::read(&path).unwrap();
         assert_eq!(made.len(), segments * SEGMENT, "of {len} bytes");
         assert!(made[..len].iter().all(|byte| *byte == 7), "what was there stays");
@@ -52,7 +52,7 @@ fn it_is_short_once_the_last_segment_is_begun() {
     let begin = |segment: u64| files::write_at(&log, &[7; HEAD_LEN], segment * SEGMENT_LEN).unwrap();
     let mut runway = Runway::default();
     assert!(runway.is_short(&log, len()), "nothing was made yet");
-    runway.extend(&log, &path);
+    runway.extend(&log, len());
     assert_eq!(len(), 4 * SEGMENT_LEN);
     assert!(!runway.is_short(&log, len()));
     begin(2);
@@ -60,17 +60,35 @@ fn it_is_short_once_the_last_segment_is_begun() {
     begin(3);
     assert!(runway.is_short(&log, len()));
     assert!(runway.is_short(&log, len()), "for as long as it is");
-    runway.extend(&log, &path);
+    runway.extend(&log, len());
     assert_eq!(len(), 8 * SEGMENT_LEN);
     assert!(!runway.is_short(&log, len()));
 
-    // sled gives back free segments at the end, ours among them.
+    // sled gives back free segments at the end, ours among them, and those it had begun.
     log.set_len(3 * SEGMENT_LEN).unwrap();
     assert!(runway.is_short(&log, len()));
-    runway.extend(&log, &path);
+    runway.extend(&log, len());
+    assert_eq!(len(), 6 * SEGMENT_LEN);
     assert!(!runway.is_short(&log, len()));
-    begin(3);
-    assert!(!runway.is_short(&log, len()));
+    for segment in 3..6 {
+        assert!(!runway.is_short(&log, len()), "{segment} is not begun");
+        begin(segment);
+    }
+    assert!(runway.is_short(&log, len()));
+}
+
+#[test]
+fn it_is_looked_for_again_where_the_log_was_cut_shorter_than_it_was_known_to_be_used() {
+    let (_folder, path, log) = log(&segments(&[true; 7]));
+    let len = || fs::metadata(&path).unwrap().len();
+    let mut runway = Runway::default();
+    assert!(runway.is_short(&log, len()));
+    runway.extend(&log, len());
+    assert!(!runway.is_short(&log, len()), "7 are begun");
+    log.set_len(3 * SEGMENT_LEN).unwrap();
+    assert!(runway.is_short(&log, len()));
+    runway.extend(&log, len());
+    assert!(!runway.is_short(&log, len()), "3 are begun, and as many are there");
 }
 
 #[test]
@@ -78,7 +96,7 @@ fn a_free_segment_within_the_log_is_no_end() {
     let (_folder, path, log) = log(&segments(&[true, false, true]));
     let mut runway = Runway::default();
     assert!(runway.is_short(&log, 3 * SEGMENT_LEN), "what is free in the middle is no runway");
-    runway.extend(&log, &path);
+    runway.extend(&log, 3 * SEGMENT_LEN);
     assert!(!runway.is_short(&log, fs::metadata(&path).unwrap().len()));
 }
 
@@ -88,7 +106,7 @@ fn what_cannot_be_made_once_is_not_tried_again() {
     let closed_to_writing = File::open(&path).unwrap();
     let mut runway = Runway::default();
     assert!(runway.is_short(&closed_to_writing, SEGMENT_LEN));
-    runway.extend(&closed_to_writing, &path);
+    runway.extend(&closed_to_writing, SEGMENT_LEN);
     assert!(!runway.is_short(&closed_to_writing, SEGMENT_LEN));
     assert_eq!(fs::metadata(&path).unwrap().len(), SEGMENT_LEN);
 }
