@@ -28,7 +28,7 @@ mod real {
 
     impl Gate {
         /// Waits until there is something to see, for `limit` at most. It is looked for with the gate held: whoever
-        /// changes what is seen, and wakes then, is not missed.
+        /// changes what is seen, and wakes then, is not missed. To look must not panic.
         pub(crate) fn wait_for<T>(&self, limit: Duration, mut look: impl FnMut() -> Option<T>) -> Option<T> {
             let mut seen = None;
             let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
@@ -49,7 +49,7 @@ mod real {
             }
         }
 
-        /// How many wait. Who is counted waits indeed: the gate is held in between.
+        /// How many wait, or are woken and not on their way yet. The gate is held from when one is counted until it waits.
         pub(super) fn waiting(&self) -> usize {
             *self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
         }
@@ -64,7 +64,8 @@ mod tests {
 
     use super::*;
 
-    const LONG: Duration = Duration::from_secs(60);
+    /// Whoever is not woken is missed.
+    const LONG: Duration = Duration::from_secs(24 * 3600);
 
     #[test]
     fn everybody_at_a_gate_is_woken_at_once_and_who_has_nothing_to_see_waits_on() {
@@ -202,26 +203,31 @@ mod scheduled {
 
     #[derive(Debug, Default)]
     pub(crate) struct Gate {
-        held: Mutex<()>,
+        waiting: Mutex<usize>,
         woken: Condvar,
     }
 
     impl Gate {
         pub(crate) fn wait_for<T>(&self, limit: Duration, mut look: impl FnMut() -> Option<T>) -> Option<T> {
-            let mut held = self.held.lock();
-            loop {
-                if let Some(seen) = look() {
-                    return Some(seen);
+            let mut waiting = self.waiting.lock();
+            *waiting += 1;
+            let mut over = false;
+            let seen = loop {
+                let seen = look();
+                if over || seen.is_some() {
+                    break seen;
                 }
-                if self.woken.wait_for(&mut held, limit).timed_out() {
-                    return look();
-                }
-            }
+                over = self.woken.wait_for(&mut waiting, limit).timed_out();
+            };
+            *waiting -= 1;
+            seen
         }
 
         pub(crate) fn wake_all(&self) {
-            drop(self.held.lock());
-            self.woken.notify_all();
+            let waiting = *self.waiting.lock();
+            if waiting > 0 {
+                self.woken.notify_all();
+            }
         }
     }
 

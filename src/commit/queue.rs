@@ -18,7 +18,7 @@ const HURRIED_GROUPS: u32 = 15;
 
 /// So many callers wait at one gate: to wake them together costs the system two thirds of what it costs one by one, and
 /// more at a gate gain hardly anything.
-const GATE_PLACES: usize = 16;
+const GATE_PLACES: usize = if cfg!(pointstore_shuttle) { 2 } else { 16 };
 
 /// When a leader waits for callers who were answered just now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,7 +100,8 @@ impl Ticket {
     }
 }
 
-/// Wakes those who were told something, and who else waits with them.
+/// Wakes those who were told something, and who else waits with them. These wait on, in vain hardly ever: a request that
+/// needs several groups may lead from among others.
 pub(super) fn wake<'a>(told: impl IntoIterator<Item = &'a Ticket>) {
     let mut last: Option<&Arc<Gate>> = None;
     for Ticket { gate, .. } in told {
@@ -244,7 +245,8 @@ impl Queue {
     }
 
     /// How many of those who have an answer are to be woken before the lead is handed over: as many as make a crowd with
-    /// those who wait, and with `left` that go back. They are expected to ask again.
+    /// those who wait, and with `left` that go back. They are expected to ask again. Who else waits at the last one's gate
+    /// is woken with it.
     pub(super) fn expect(&self, left: usize, answered: usize) -> usize {
         let mut state = self.state.lock();
         let waiting = state.waiting.len().saturating_add(left);

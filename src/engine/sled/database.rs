@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use parking_lot::{Mutex, MutexGuard, RwLock, const_mutex};
+use parking_lot::{Mutex, MutexGuard, RwLock, RwLockWriteGuard, const_mutex};
 use sled::transaction::{ConflictableTransactionError, TransactionError};
 
 use super::files::{self, fault};
@@ -34,7 +34,7 @@ const RELEASE_WAIT: Duration = Duration::from_millis(10);
 /// How long a group waits for readers to let it make the log longer; the next one tries again.
 const READERS_WAIT: Duration = Duration::from_millis(1);
 
-/// Held over each transaction and each flush in this process.
+/// Held over each transaction and each flush in this process, and for a moment between two of them.
 ///
 /// A flush that hangs is woken by another thread's flush, which waits behind any transaction that waits for
 /// sled's process-wide lock. So no transaction of ours may wait while a flush of ours is under way.
@@ -179,16 +179,29 @@ impl Database {
     fn keep_runway(&self, len: u64) -> Result<(), Fault> {
         let mut runway = self.runway.lock();
         if runway.is_short(&self.log, len) && space::is_plentiful(&self.log_path) {
-            let _turn = self.turn();
-            // If anything is to be waited for, it is here, where who reads goes on.
+            let turn = self.turn();
+            // What there is to wait for is waited for here, where who reads goes on.
             self.nudge()?;
-            let Some(_nobody_reads) = self.reading.try_write_for(READERS_WAIT) else { return Ok(()) };
-            // Now all that sled was to write is written, by readers too, and nobody can make it write more: behind the
-            // end of its log there is nobody but us.
-            self.nudge()?;
-            let len = self.check_len(files::len(&self.log, &self.log_path)?)?;
-            runway.extend(&self.log, len);
+            let Some(nobody_reads) = self.reading.try_write_for(READERS_WAIT) else { return Ok(()) };
+            self.extend(&mut runway, &nobody_reads, turn)?;
         }
+        Ok(())
+    }
+
+    /// Makes the log longer while nobody reads. Who reads may have had sled write something meanwhile: now all of that is
+    /// written too, and nobody can make it write more, since only who appends runs transactions. Behind the end of its log
+    /// there is nobody but us.
+    fn extend(
+        &self,
+        runway: &mut Runway,
+        _nobody_reads: &RwLockWriteGuard<'_, ()>,
+        turn: Turn<'_>,
+    ) -> Result<(), Fault> {
+        self.nudge()?;
+        // No other store is to wait while this one's disk takes the zeros.
+        drop(turn);
+        let len = self.check_len(files::len(&self.log, &self.log_path)?)?;
+        runway.extend(&self.log, len);
         Ok(())
     }
 

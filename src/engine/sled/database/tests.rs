@@ -94,7 +94,7 @@ fn no_zeros_are_written_beside_somebody_who_reads() {
 }
 
 #[test]
-fn whoever_reads_waits_while_zeros_are_written() {
+fn whoever_reads_waits_for_who_writes_zeros() {
     let (_folder, _generation, database) = database();
     write(&database, 1);
     let reads: [fn(&Database) -> bool; 2] =
@@ -104,43 +104,57 @@ fn whoever_reads_waits_while_zeros_are_written() {
         let writing = database.reading.write();
         thread::scope(|scope| {
             let database = &database;
-            scope.spawn(move || tell.send(read(database)).unwrap());
+            scope.spawn(move || {
+                tell.send(None).unwrap();
+                tell.send(Some(read(database))).unwrap();
+            });
+            assert_eq!(told.recv().unwrap(), None);
             told.recv_timeout(Duration::from_millis(50)).unwrap_err();
             drop(writing);
-            assert!(told.recv().unwrap());
+            assert_eq!(told.recv().unwrap(), Some(true));
         });
     }
 }
 
-/// They go behind it, not over it.
+/// They go behind it, not over it: behind what was there when a group began, and what a reader left meanwhile.
 #[test]
 fn what_sled_was_to_write_is_written_before_the_zeros() {
     let (_folder, generation, database) = database();
     let log = || fs::read(generation.log_path()).unwrap();
     let holds = |bytes: &[u8], page: &[u8]| bytes.windows(page.len()).any(|bytes| bytes == page);
-    let [(_, page)] = group(7).try_into().unwrap();
-    database.journal.insert(7_u64.to_be_bytes(), page.as_slice()).unwrap();
-    let before = log();
-    assert!(!holds(&before, &page), "it is in sled's buffer");
-    database.keep_runway(before.len() as u64).unwrap();
-    let after = log();
-    assert!(holds(&after, &page));
-    assert!(after.len() as u64 > before.len() as u64 + SEGMENT_LEN);
+    let leave = |number: u64| {
+        let [(_, page)] = group(number).try_into().unwrap();
+        database.journal.insert(number.to_be_bytes(), page.as_slice()).unwrap();
+        assert!(!holds(&log(), &page), "it is in sled's buffer");
+        page
+    };
+    let first = leave(7);
+    let before = log().len() as u64;
+    let reading = database.reading.read();
+    database.keep_runway(before).unwrap();
+    assert!(holds(&log(), &first), "it is waited for with readers about");
+    drop(reading);
+
+    let second = leave(8);
+    let mut runway = Runway::default();
+    database.extend(&mut runway, &database.reading.write(), database.turn()).unwrap();
+    assert!(holds(&log(), &second));
+    assert!(log().len() as u64 > before + SEGMENT_LEN);
+    assert!(database.page(8).unwrap().is_some_and(|page| page == second));
 }
 
 /// A group that waits for its turn, behind another store's disk perhaps, keeps nobody from reading.
 #[test]
 fn whoever_reads_goes_on_while_a_group_waits_for_its_turn() {
     let (_folder, _generation, database) = database();
-    database.journal.insert(1_u64.to_be_bytes(), b"page").unwrap();
     let turn = database.turn();
     thread::scope(|scope| {
         let extended = scope.spawn(|| database.keep_runway(0));
         while !database.runway.is_locked() {
-            thread::yield_now();
+            assert!(!extended.is_finished(), "there is room for zeros, and it waits");
         }
         for _ in 0..1_000 {
-            assert!(database.page(1).unwrap().is_some());
+            assert!(database.reading.try_read().is_some());
             thread::yield_now();
         }
         drop(turn);

@@ -111,6 +111,21 @@ fn what_cannot_be_made_once_is_not_tried_again() {
     assert_eq!(fs::metadata(&path).unwrap().len(), SEGMENT_LEN);
 }
 
+/// It would take room that others need.
+#[cfg(target_os = "linux")]
+#[test]
+fn what_was_made_of_it_when_it_failed_is_cut_off() {
+    use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
+    let log = File::from(memfd_create("log", MemfdFlags::ALLOW_SEALING).unwrap());
+    let (len, most) = (SEGMENT_LEN, SEGMENT_LEN + (100 << 10));
+    log.set_len(most).unwrap();
+    fcntl_add_seals(&log, SealFlags::GROW).unwrap();
+    let mut runway = Runway::default();
+    runway.extend(&log, len);
+    assert_eq!(log.metadata().unwrap().len(), len);
+    assert!(!runway.is_short(&log, len), "it is not tried again");
+}
+
 #[test]
 fn only_whole_segments_of_zeros_at_the_end_are_cut_off() {
     let with_byte_at = |len: usize, at: usize| {
