@@ -1,8 +1,9 @@
 //! The window: sled may begin one segment at most between two syncs of its log, whoever made it write.
 //!
 //! Nor may it write more than a segment, in which two could begin. With two, a power cut can lose everything: see
-//! "Living on sled" in `docs/design.md`. Not counted are the zeros that the engine writes over free segments while it
-//! opens: its log, and the snapshot that calls them free, are synced then. Reading makes it write nothing.
+//! "Living on sled" in `docs/design.md`. Not counted are zeros: those that sled writes over free segments while it
+//! opens, because its log, and the snapshot that calls them free, are synced then; and those that the store writes ahead
+//! of sled, because sled takes them for what it has not begun. Reading makes it write nothing.
 
 use std::collections::HashMap;
 
