@@ -23,7 +23,7 @@ const GATE_PLACES: usize = if cfg!(pointstore_shuttle) { 2 } else { 16 };
 /// When a leader waits for callers who were answered just now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Pace {
-    /// How long at most: long enough to wake some dozens of threads, and short beside a sync.
+    /// How long at most: long enough to wake more than a hundred threads, and no longer than a sync.
     pub(crate) moment: Duration,
     /// How many requests are worth a group without waiting: to wake as many callers takes about as long as a sync.
     pub(crate) crowd: usize,
@@ -31,7 +31,7 @@ pub(crate) struct Pace {
 
 impl Pace {
     /// What a store is built with.
-    pub(crate) const STANDARD: Self = Self { moment: Duration::from_micros(200), crowd: 64 };
+    pub(crate) const STANDARD: Self = Self { moment: Duration::from_micros(200), crowd: 256 };
 }
 
 /// A queued request and its caller's place to wait.

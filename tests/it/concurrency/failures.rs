@@ -260,11 +260,11 @@ fn a_store_that_could_not_be_closed_for_a_leader_that_hung_can_be_once_that_is_b
 #[test]
 fn a_crowd_of_callers_is_answered_to_the_last() {
     let (_disk, store) = simulated(34);
-    let (callers, rounds) = (150, 20);
+    let (callers, rounds) = (600, 5);
     let mut times = 0;
     watched("a crowd", || {
         // On a busy machine few may meet in a group.
-        while store.stats().largest_group <= 64 {
+        while store.stats().largest_group <= 256 {
             together(callers, |thread| {
                 for round in 0..rounds {
                     let account = account(format!("a{}", thread % 7));
