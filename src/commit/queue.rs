@@ -3,21 +3,24 @@
 //! At most one caller leads at a time. A leader serves one group and hands over to the first in the queue;
 //! nobody's lead is lost, and nobody waits who has an answer.
 
+mod ticket;
+
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+pub(super) use self::ticket::{Phase, Ticket, wake};
 use super::GroupCounts;
-use super::request::{Shape, Work};
+use super::request::Work;
 use crate::error::{Fault, StorageError};
 use crate::sync::{AtomicBool, Condvar, Gate, Mutex, MutexGuard};
 
 /// So many groups are not waited for after one that was waited for in vain.
 const HURRIED_GROUPS: u32 = 15;
 
-/// So many callers wait at one gate: to wake them together costs the system two thirds of what it costs one by one, and
-/// more at a gate gain hardly anything.
+/// So many callers wait at one gate: to wake them together takes two thirds of the time that it takes one by one. With
+/// more at a gate, groups of some dozens are slower.
 const GATE_PLACES: usize = if cfg!(pointstore_shuttle) { 2 } else { 16 };
 
 /// When a leader waits for callers who were answered just now.
@@ -32,85 +35,6 @@ pub(crate) struct Pace {
 impl Pace {
     /// What a store is built with.
     pub(crate) const STANDARD: Self = Self { moment: Duration::from_micros(200), crowd: 256 };
-}
-
-/// A queued request and its caller's place to wait.
-#[derive(Debug)]
-pub(super) struct Ticket {
-    work: Mutex<Work>,
-    /// The request with an answer missing everywhere, for a caller who cannot wait for the leader any longer.
-    shape: Shape,
-    phase: Mutex<Phase>,
-    gate: Arc<Gate>,
-    /// Groups that were finished when it was queued.
-    entered: u64,
-}
-
-/// What a waiting caller does next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Phase {
-    /// Wait.
-    Waiting,
-    /// Lead a group.
-    Lead,
-    /// Take the answer.
-    Done,
-}
-
-impl Ticket {
-    fn new(work: Work, gate: Arc<Gate>, entered: u64) -> Self {
-        Self { shape: work.shape(), work: Mutex::new(work), phase: Mutex::new(Phase::Waiting), gate, entered }
-    }
-
-    /// How many commands the request had when it was queued; a list counts as one.
-    pub(super) fn commands(&self) -> usize {
-        self.shape.commands()
-    }
-
-    /// The request itself; only whoever leads, or gives up on it, touches it.
-    pub(super) fn work(&self) -> MutexGuard<'_, Work> {
-        self.work.lock()
-    }
-
-    /// Says what its caller does next, who is still to be [woken](wake). Who has an answer leads no more: a leader may
-    /// choose the next one just before the queue is poisoned, and tell it just after.
-    pub(super) fn tell(&self, next: Phase) {
-        let mut phase = self.phase.lock();
-        if *phase != Phase::Done {
-            *phase = next;
-        }
-    }
-
-    /// What its caller was told, once.
-    fn told(&self) -> Option<Phase> {
-        match std::mem::replace(&mut *self.phase.lock(), Phase::Waiting) {
-            Phase::Waiting => None,
-            told => Some(told),
-        }
-    }
-
-    /// Takes the answered request out.
-    pub(super) fn take(&self) -> Work {
-        std::mem::replace(&mut *self.work.lock(), Shape::NOTHING.answered(&StorageError::Closed))
-    }
-
-    /// The request as if every answer in it were `error`, without touching what the leader may hold.
-    pub(super) fn answered(&self, error: &StorageError) -> Work {
-        self.shape.answered(error)
-    }
-}
-
-/// Wakes those who were told something, and who else waits with them. These wait on, in vain hardly ever: a request that
-/// needs several groups may lead from among others.
-pub(super) fn wake<'a>(told: impl IntoIterator<Item = &'a Ticket>) {
-    let mut last: Option<&Arc<Gate>> = None;
-    for Ticket { gate, .. } in told {
-        // Those of a gate stand side by side.
-        if !last.is_some_and(|last| Arc::ptr_eq(last, gate)) {
-            gate.wake_all();
-        }
-        last = Some(gate);
-    }
 }
 
 /// Why nothing more is accepted.
@@ -219,9 +143,9 @@ impl Queue {
     /// Waits until the ticket's caller has something to do. A queue in which no group is finished for
     /// `stall_limit` is poisoned: its leader hangs where nothing can wake it, and with it whatever is in its group.
     pub(super) fn wait(&self, ticket: &Ticket, stall_limit: Duration) -> Result<Phase, Fault> {
-        let mut finished = ticket.entered;
+        let mut finished = ticket.entered();
         loop {
-            if let Some(told) = ticket.gate.wait_for(stall_limit, || ticket.told()) {
+            if let Some(told) = ticket.wait(stall_limit) {
                 return Ok(told);
             }
             match self.give_up_unless_moved(finished) {

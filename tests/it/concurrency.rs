@@ -13,7 +13,7 @@ use std::thread;
 use std::time::Duration;
 
 use pointstore::testing::SimDisk;
-use pointstore::{AccountId, Balance, IdempotencyKey, PointStore, Points};
+use pointstore::{AccountId, Balance, Builder, IdempotencyKey, PointStore, Points};
 
 /// Longer than any of these tests can take, unless somebody waits for ever.
 const PATIENCE: Duration = Duration::from_secs(180);
@@ -72,9 +72,15 @@ pub(crate) fn points(points: i64) -> Points {
     Points::new(points).unwrap()
 }
 
+/// To build a store whose callers wait for longer than [`watched`] does: who is never woken looks by itself once the time
+/// is up, and would not be missed.
+pub(crate) fn patient() -> Builder {
+    PointStore::builder().wait_at_most(PATIENCE.saturating_mul(2))
+}
+
 pub(crate) fn simulated(seed: u64) -> (SimDisk, PointStore) {
     let disk = SimDisk::new(seed);
-    let store = PointStore::builder().open_simulated(&disk).unwrap();
+    let store = patient().open_simulated(&disk).unwrap();
     (disk, store)
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use pointstore::testing::{Failure, SimDisk, Step, Unsynced};
 use pointstore::{ApplyError, Clock, Command, ErrorKind, Outcome, PointStore, StorageError, Timestamp};
 
-use super::{account, check_whole, key, points, simulated, together, watched};
+use super::{account, check_whole, key, patient, points, simulated, together, watched};
 
 const THREADS: usize = 24;
 
@@ -72,7 +72,7 @@ fn i10_when_a_group_fails_everybody_is_answered_and_every_retry_is_right() {
     for (seed, (step, failure)) in (0..).zip(failures.iter().cycle().take(3 * failures.len())) {
         let disk = SimDisk::new(seed);
         let clock = Arc::new(Gathering::default());
-        let store = PointStore::builder().clock(Arc::clone(&clock)).open_simulated(&disk).unwrap();
+        let store = patient().clock(Arc::clone(&clock)).open_simulated(&disk).unwrap();
         // One group goes through first where it can, another one fails.
         if seed % 2 == 0 {
             clock.arrived.store(THREADS, Ordering::SeqCst);
@@ -101,7 +101,7 @@ fn i10_when_a_group_fails_everybody_is_answered_and_every_retry_is_right() {
 
         let kept = [Unsynced::Kept, Unsynced::Dropped, Unsynced::Torn][seed as usize % 3];
         disk.cut_power(kept);
-        let store = PointStore::builder().open_simulated(&disk).unwrap();
+        let store = patient().open_simulated(&disk).unwrap();
         assert!(store.position().entries() >= entries, "I7");
         for (thread, before) in answers.iter().enumerate() {
             for (before, again) in before.iter().zip(send(&store, thread, 0)) {
@@ -144,7 +144,7 @@ fn i6_a_full_disk_refuses_and_the_store_goes_on_when_there_is_room() {
 #[test]
 fn a_disk_that_fills_and_empties_beside_writers_loses_and_doubles_nothing() {
     let disk = SimDisk::new(31);
-    let store = PointStore::builder().small_limits().open_simulated(&disk).unwrap();
+    let store = patient().small_limits().open_simulated(&disk).unwrap();
     watched("filling", || {
         together(9, |thread| {
             for i in 0..60 {
@@ -304,7 +304,7 @@ fn c11_closing_beside_writers_answers_everybody_and_keeps_what_was_acknowledged(
                 answers
             })
         });
-        let store = PointStore::builder().open_simulated(&disk).unwrap();
+        let store = patient().open_simulated(&disk).unwrap();
         assert!(store.opened().was_clean());
         let mut applied = 0;
         for (thread, answers) in answers.iter().enumerate() {

@@ -5,7 +5,7 @@ use std::thread;
 
 use pointstore::{ApplyError, Command, Difference, ErrorKind, Outcome, PointStore, Receipt, Refusal};
 
-use super::{account, check_whole, key, points, simulated, together, watched};
+use super::{account, check_whole, key, patient, points, simulated, together, watched};
 
 const THREADS: usize = 50;
 
@@ -87,14 +87,14 @@ fn c14_i5_fifty_threads_with_one_key_and_two_amounts_settle_on_one() {
 #[test]
 fn c14_i1_one_key_has_one_effect_on_sled_and_after_reopening() {
     let folder = tempfile::tempdir().unwrap();
-    let store = PointStore::open(folder.path()).unwrap();
+    let store = patient().open(folder.path()).unwrap();
     let rounds = 20;
     let amount = |thread: usize| if thread < THREADS / 2 { 100 } else { 200 };
     let answers = watched("on sled", || race(&store, rounds, amount));
     let winners: Vec<Receipt> = answers.iter().map(|answers| winner(answers)).collect();
     store.close().unwrap();
 
-    let store = PointStore::open(folder.path()).unwrap();
+    let store = patient().open(folder.path()).unwrap();
     for (round, winner) in winners.iter().enumerate() {
         let again = store.grant(&account("hot"), &key(format!("k{round}")), winner.points()).unwrap();
         assert_eq!(again, Outcome::Replayed(winner.clone()));

@@ -6,7 +6,7 @@ use std::thread;
 use pointstore::testing::{Failure, SimDisk, Step, Unsynced};
 use pointstore::{Command, Operation, Outcome, PointStore, Receipt};
 
-use super::{account, check_whole, key, points, signed, simulated, together, watched};
+use super::{account, check_whole, key, patient, points, signed, simulated, together, watched};
 
 const MOVED: i64 = 10;
 const MOVES: i64 = 600;
@@ -171,7 +171,7 @@ fn i8_c17_no_reader_and_no_answer_rests_on_a_group_whose_sync_failed() {
 
         // The power takes what was not synced, and either retry is consistent.
         disk.cut_power(Unsynced::Dropped);
-        let store = PointStore::builder().open_simulated(&disk).unwrap();
+        let store = patient().open_simulated(&disk).unwrap();
         assert_eq!(store.balance(&alice).get(), 100);
         assert!(!store.grant(&alice, &two, points(200)).unwrap().is_replay());
         let error = store.grant(&alice, &two, points(100)).unwrap_err();
@@ -213,7 +213,7 @@ fn i8_nothing_that_a_reader_saw_beside_failing_writers_is_gone_after_the_power_c
         });
         shows_only_what_is_durable(&disk, &store);
         disk.cut_power(Unsynced::Dropped);
-        let store = PointStore::builder().open_simulated(&disk).unwrap();
+        let store = patient().open_simulated(&disk).unwrap();
         for receipt in acknowledged.into_iter().chain(seen) {
             let kept = store.receipt(receipt.account(), receipt.operation(), receipt.key()).unwrap();
             assert_eq!(kept, Some(receipt), "I7, I8: seed={seed}");

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use pointstore::{ApplyError, Command, Outcome, PointStore, Receipt, Refusal};
 
-use super::{Random, account, check_whole, key, points, signed, simulated, together, watched};
+use super::{Random, account, check_whole, key, patient, points, signed, simulated, together, watched};
 
 const THREADS: usize = 16;
 
@@ -95,12 +95,12 @@ fn i3_many_accounts_and_a_hot_one_add_up() {
 #[test]
 fn i3_the_same_adds_up_where_groups_are_full_after_a_few_entries() {
     let disk = pointstore::testing::SimDisk::new(2);
-    let store = PointStore::builder().small_limits().open_simulated(&disk).unwrap();
+    let store = patient().small_limits().open_simulated(&disk).unwrap();
     let tallies = watched("small", || together(THREADS, |thread| work(&store, thread, 200)));
     check_sums(&store, tallies);
     let entries = store.position().entries();
     store.close().unwrap();
-    let store = PointStore::builder().small_limits().open_simulated(&disk).unwrap();
+    let store = patient().small_limits().open_simulated(&disk).unwrap();
     assert_eq!(store.opened().entries(), entries);
     check_whole(&store);
 }
@@ -108,17 +108,17 @@ fn i3_the_same_adds_up_where_groups_are_full_after_a_few_entries() {
 #[test]
 fn i3_the_same_adds_up_on_sled_and_after_reopening() {
     let folder = tempfile::tempdir().unwrap();
-    let store = PointStore::open(folder.path()).unwrap();
+    let store = patient().open(folder.path()).unwrap();
     let tallies = watched("sled", || together(THREADS, |thread| work(&store, thread, 40)));
     store.close().unwrap();
-    let store = PointStore::open(folder.path()).unwrap();
+    let store = patient().open(folder.path()).unwrap();
     check_sums(&store, tallies);
 }
 
 #[test]
 fn long_lists_of_many_threads_are_answered_in_order_over_many_groups() {
     let disk = pointstore::testing::SimDisk::new(3);
-    let store = PointStore::builder().small_limits().open_simulated(&disk).unwrap();
+    let store = patient().small_limits().open_simulated(&disk).unwrap();
     let len = 120;
     let answers = watched("long lists", || {
         together(8, |thread| {
@@ -157,5 +157,5 @@ fn accounts_that_are_new_in_one_group_keep_the_order_of_their_first_receipts() {
     assert_eq!(order(&store), expected);
     check_whole(&store);
     store.close().unwrap();
-    assert_eq!(order(&PointStore::builder().open_simulated(&disk).unwrap()), expected);
+    assert_eq!(order(&patient().open_simulated(&disk).unwrap()), expected);
 }

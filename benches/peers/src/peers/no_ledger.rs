@@ -2,7 +2,7 @@
 //! again.
 //!
 //! [`Disk::Log`] has one write and one fdatasync a batch, behind the same hand-over between callers as the peers, over
-//! zeros that were written before anything is measured: what a sync costs at the least, and next to nothing besides.
+//! zeros that were written before anything is measured, so that a sync has only bytes to write: next to nothing besides.
 //! [`Disk::Sled`] has the same over the engine that the store is on: transactions of as many pages as a power cut
 //! allows, each with a flush and an fdatasync, but without the store's walk over the leaf that it wrote to.
 
